@@ -8,7 +8,7 @@ in which conditions are asked for, and which of them are not, is that of a searc
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, final
 
 from firesteel.cep.nfa import Action, Edge, Logic, Nfa, StateKind
 
@@ -31,6 +31,7 @@ class Step(NamedTuple):
     completes: bool
 
 
+@final
 class Plan:
     """What becomes of a partial match.
 
@@ -47,6 +48,7 @@ class Plan:
         self.stops = stops
 
 
+@final
 class Decision:
     """A question: whether a condition holds."""
 

@@ -174,7 +174,7 @@ class Matcher:
                 else:
                     holds = answers[condition] = bool(self._filters[condition](value))
             tree = (tree.yes if holds else tree.no) or tree.answer(holds)
-        return tree  # type: ignore[return-value]
+        return tree
 
     @staticmethod
     def _go_on(

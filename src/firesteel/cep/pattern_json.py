@@ -231,9 +231,11 @@ class _Maker:
         return pattern
 
     def _what(self, form: StageForm) -> str | Pattern:
-        if (form.name is None) == (form.group is None):
-            raise MalformedPatternError("A stage has a name or is a group.", detail=f"got {form!r:.200}")
-        return form.name if form.group is None else self.pattern(form.group)  # type: ignore[return-value]
+        if form.name is not None and form.group is None:
+            return form.name
+        if form.group is not None and form.name is None:
+            return self.pattern(form.group)
+        raise MalformedPatternError("A stage has a name or is a group.", detail=f"got {form!r:.200}")
 
     def _fill(self, stage: Pattern, form: StageForm) -> None:
         if form.where is not None:

@@ -65,7 +65,7 @@ class Screening:
             if tree.is_iterative:
                 return True
             tree = tree.branch(bool(self._filters[tree.condition](value)))
-        return bool(tree.steps)  # type: ignore[union-attr]
+        return bool(tree.steps)
 
     # ---- what changes anything
 
@@ -143,4 +143,4 @@ def _plan(tree: Tree, answers: Answers) -> Plan | None:
         if answer is None:
             return None
         tree = tree.branch(answer)
-    return tree  # type: ignore[return-value]
+    return tree

@@ -77,7 +77,7 @@ class _Door:
         body = read_frame(self._file)
         if body is None:
             raise EOFError("the dispatcher has ended")
-        return decode_instruction(body)  # type: ignore[no-any-return]
+        return decode_instruction(body)
 
 
 class _Planned(BaseException):

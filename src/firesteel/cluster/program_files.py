@@ -18,7 +18,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import pipeline, python
-from firesteel.rest.messages.submission import ShippedFile
+from firesteel.rest.messages.submission import FileKind, ShippedFile
 
 CODE: Final = "code.zip"
 _MOST_BYTES: Final = 64 << 20  # of modules; what is more is data, which does not travel so
@@ -72,13 +72,13 @@ def named_files(configuration: Configuration) -> Iterator[Carried]:
         yield found
 
 
-def _carried(path: Path, kind: str, target: str | None = None, executable: bool = False) -> Carried:
+def _carried(path: Path, kind: FileKind, target: str | None = None, executable: bool = False) -> Carried:
     name = path.name
     if path.is_dir():
         name, content = f"{name}.zip", _packed(path, inside=kind == "module")
     else:
         content = path.read_bytes()
-    return Carried(ShippedFile(name, "", kind, target, executable), content)  # type: ignore[arg-type]
+    return Carried(ShippedFile(name, "", kind, target, executable), content)
 
 
 def _packed(directory: Path, *, inside: bool) -> bytes:

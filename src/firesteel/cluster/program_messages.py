@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -46,5 +47,5 @@ class Failed(Message, frozen=True):
 
 Reply = Planned | Submit | Failed
 Instruction = RunProgram | Taken
-decode_reply: Final = msgspec.msgpack.Decoder(Reply).decode
-decode_instruction: Final = msgspec.msgpack.Decoder(Instruction).decode
+decode_reply: Final[Callable[[bytes], Reply]] = msgspec.msgpack.Decoder(Reply).decode
+decode_instruction: Final[Callable[[bytes], Instruction]] = msgspec.msgpack.Decoder(Instruction).decode

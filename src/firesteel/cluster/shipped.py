@@ -111,7 +111,8 @@ def unpack(blob: bytes, run_bootstrap: Callable[[bytes], None]) -> ShippedProgra
         )
     for setup in found.bootstrap:
         run_bootstrap(setup)
-    return with_room(lambda: opened(found.parcel))  # type: ignore[no-any-return]
+    program: ShippedProgram = with_room(lambda: opened(found.parcel))
+    return program
 
 
 def with_room(work: Callable[[], T]) -> T:

@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Callable
 from functools import lru_cache
 from operator import itemgetter
-from types import CodeType
+from types import CodeType, GenericAlias
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -161,7 +161,7 @@ def _in_c(type_info: TypeInformation, convert: Converter, error: ErrorMaker) -> 
         fields = [_type_in_c(field) for field in type_info.get_field_types()]
         if not fields or None in fields:
             return None
-        checked: Any = tuple[tuple(fields)]  # type: ignore[misc]
+        checked: Any = GenericAlias(tuple, tuple(fields))
         shape: frozenset[type] | None = frozenset((tuple,))
         texts: list[Callable[[Any], Any] | None] = [itemgetter(i) for i, t in enumerate(fields) if t is str]
     else:

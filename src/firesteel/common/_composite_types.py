@@ -144,7 +144,7 @@ class TupleTypeInfo(_FieldsTypeInfo):
         return f"TupleTypeInfo({', '.join(map(str, self._field_types))})"
 
 
-class _ArrayTypeInfo(TypeInformation):
+class ArrayTypeInfo(TypeInformation):
     def __init__(self, element_type: TypeInformation) -> None:
         super().__init__()
         self._element_type = _check_type("the element type of an array", element_type)
@@ -159,7 +159,7 @@ class _ArrayTypeInfo(TypeInformation):
         return f"{type(self).__name__}<{self._element_type}>"
 
 
-class PrimitiveArrayTypeInfo(_ArrayTypeInfo):
+class PrimitiveArrayTypeInfo(ArrayTypeInfo):
     """A ``list`` of numbers, booleans or characters, none of them None; of BYTE it is ``bytes``."""
 
     def __init__(self, element_type: TypeInformation) -> None:
@@ -171,7 +171,7 @@ class PrimitiveArrayTypeInfo(_ArrayTypeInfo):
             )
 
 
-class BasicArrayTypeInfo(_ArrayTypeInfo):
+class BasicArrayTypeInfo(ArrayTypeInfo):
     """A ``list`` of numbers, booleans, characters or text; elements may be None."""
 
     def __init__(self, element_type: TypeInformation) -> None:
@@ -181,7 +181,7 @@ class BasicArrayTypeInfo(_ArrayTypeInfo):
             raise ProgramError(f"a basic array cannot hold {element_type}", hint="use Types.OBJECT_ARRAY")
 
 
-class ObjectArrayTypeInfo(_ArrayTypeInfo):
+class ObjectArrayTypeInfo(ArrayTypeInfo):
     """A ``list`` of values of any type; elements may be None."""
 
     def __init__(self, element_type: TypeInformation) -> None:

@@ -44,9 +44,10 @@ def float_to_string(x: float) -> str:
 def to_float32(x: float) -> float:
     """``x`` rounded to 32 bits; infinite where it is too large, as a C cast does it."""
     try:
-        return _FLOAT.unpack(_FLOAT.pack(x))[0]  # type: ignore[no-any-return]
+        rounded: float = _FLOAT.unpack(_FLOAT.pack(x))[0]
     except OverflowError:
         return _INFINITY if x > 0 else -_INFINITY
+    return rounded
 
 
 _INFINITY = float("inf")

@@ -23,6 +23,7 @@ from firesteel.common._basic_types import (
     TypeInformation,
 )
 from firesteel.common._composite_types import (
+    ArrayTypeInfo,
     BasicArrayTypeInfo,
     ExternalTypeInfo,
     ListTypeInfo,
@@ -95,8 +96,8 @@ def _tree(type_info: TypeInformation) -> Any:
         case ListTypeInfo():
             return ["LIST", _tree(type_info.elem_type)]
     kind: Any = type(type_info)
-    if kind in _OF_ONE_NAMES:
-        return [_OF_ONE_NAMES[kind], _tree(type_info._element_type)]  # type: ignore[attr-defined]
+    if isinstance(type_info, ArrayTypeInfo) and kind in _OF_ONE_NAMES:
+        return [_OF_ONE_NAMES[kind], _tree(type_info._element_type)]
     return _NAMES.get(kind) or [_OTHER, repr(type_info)]
 
 

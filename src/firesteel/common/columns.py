@@ -8,13 +8,13 @@ program without tables needs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "Columns"]
+__all__ = ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "Columns", "as_values", "columns_in"]
 
 # The numbers of common.types.RowKind.
 INSERT: Final = 0
@@ -91,3 +91,15 @@ class Columns:
 
     def __repr__(self) -> str:
         return f"Columns({list(self.rows())!r}, {self.kinds!r})"
+
+
+def as_values(columns: Columns) -> list[Any]:
+    """Return *columns* itself, for where a batch of objects has its list of values."""
+    return cast("list[Any]", columns)
+
+
+def columns_in(values: Sequence[Any]) -> Columns:
+    """Return the columns that stand where a batch of objects has its list of values."""
+    found: object = values
+    assert isinstance(found, Columns)
+    return found

@@ -102,14 +102,14 @@ class Configuration:
     def _read(
         self,
         key: str,
-        default: Any,
+        default: T,
         convert: Callable[[Any], T],
         kind: str | None = None,
         older_names: tuple[str, ...] = (),
     ) -> T:
         name, value = self._find(key, older_names)
         if value is _MISSING:
-            return default  # type: ignore[no-any-return]
+            return default
         try:
             return convert(value)
         except (ValueError, TypeError) as error:

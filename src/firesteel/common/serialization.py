@@ -80,7 +80,7 @@ class DeserializationSchema(ABC):
 
     def deserialize_many(self, message: bytes | None) -> Sequence[Any]:
         """All elements of a message, for a format where one may have several (Flink: ``Collector``)."""
-        element = self.deserialize(message)  # type: ignore[arg-type]
+        element = self.deserialize(message)  # type: ignore[arg-type]  # it refuses a tombstone
         return () if element is None else (element,)
 
     def is_end_of_stream(self, next_element: Any) -> bool:

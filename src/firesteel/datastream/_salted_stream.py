@@ -214,10 +214,10 @@ def _keyed_again(stream: DataStream, keyed_stream: KeyedStream) -> KeyedStream:
     return stream.key_by(itemgetter(0), keyed_stream._partitioning.key_type)
 
 
-def _step_of(function: Any) -> Callable[[Any, Any], Any]:
+def _step_of(function: ReduceFunction | Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The function of two values; it has no operator of its own that could open it."""
     if not isinstance(function, ReduceFunction):
-        return function  # type: ignore[no-any-return]
+        return function
     for hook in ("open", "close"):
         if getattr(type(function), hook) is not getattr(Function, hook):
             raise UnsupportedFeatureError(

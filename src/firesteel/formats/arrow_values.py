@@ -77,7 +77,8 @@ def _values(array: Any, zone: str | None, make: MakeRecord) -> list[Any]:  # hot
     if types.is_dictionary(type_):
         return _values(array.dictionary_decode(), zone, make)
     if types.is_integer(type_) or types.is_floating(type_):
-        return array.to_pylist() if array.null_count else array.to_numpy().tolist()  # type: ignore[no-any-return]
+        numbers: list[Any] = array.to_pylist() if array.null_count else array.to_numpy().tolist()
+        return numbers
     if types.is_timestamp(type_):
         moments = _moments(_local(array, zone or "UTC").cast(pa.timestamp("us"), safe=False))
         return moments if zone or not type_.tz else [v and v.replace(tzinfo=datetime.UTC) for v in moments]

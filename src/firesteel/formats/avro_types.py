@@ -22,8 +22,6 @@ class AvroSchema:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AvroSchema) and parse_avro(other._text) == parse_avro(self._text)
 
-    __hash__ = None  # type: ignore[assignment]
-
     @staticmethod
     def parse_string(json_schema: str) -> AvroSchema:
         """Parse a schema from JSON text."""

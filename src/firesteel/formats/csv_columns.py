@@ -51,10 +51,10 @@ def _string(texts: Sequence[str]) -> list[Any]:
     return list(texts)
 
 
-def _integer(low: int | None, high: int | None) -> ColumnConverter:
+def _integer(bounds: tuple[int, int] | None) -> ColumnConverter:
     def convert(texts: Sequence[str]) -> list[Any]:  # hot
         values = list(map(int, texts))
-        if low is not None and values and (min(values) < low or max(values) > high):  # type: ignore[operator]
+        if bounds is not None and values and (min(values) < bounds[0] or max(values) > bounds[1]):
             raise ValueError("out of range")
         if "_" in "".join(texts):
             raise ValueError("not a number")
@@ -64,7 +64,7 @@ def _integer(low: int | None, high: int | None) -> ColumnConverter:
 
 
 def _bits(count: int) -> ColumnConverter:
-    return _integer(-(1 << count - 1), (1 << count - 1) - 1)
+    return _integer((-(1 << count - 1), (1 << count - 1) - 1))
 
 
 def _java_float(text: str) -> float:
@@ -129,7 +129,7 @@ _BASIC: Final[dict[BasicType, ColumnConverter]] = {
     BasicType.LONG: _bits(64),
     BasicType.FLOAT: _float,
     BasicType.DOUBLE: _double,
-    BasicType.BIG_INT: _integer(None, None),
+    BasicType.BIG_INT: _integer(None),
 }
 _TIMES: Final[dict[type[TypeInformation], ColumnConverter]] = {
     DateTypeInfo: _each(datetime.date.fromisoformat),

@@ -85,7 +85,8 @@ class ProtobufRowSerializationSchema(SerializationSchema):
     def _bytes_of(self, element: Any) -> bytes:
         message = self._class()
         self._format.fill(message, element)
-        return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+        data: bytes = message.SerializeToString(deterministic=True)
+        return data
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _writing, (files_of(self._descriptor), self._descriptor.full_name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import history as options, rest
@@ -64,11 +65,11 @@ def history_settings(configuration: Configuration) -> HistorySettings:
 _SCHEMES: Final = ("http://", "https://")
 
 
-def _url(configuration: Configuration, option: object) -> str | None:
-    found: str | None = configuration.get(option)  # type: ignore[arg-type]
+def _url(configuration: Configuration, option: ConfigOption[str | None]) -> str | None:
+    found = configuration.get(option)
     if found is not None and not found.startswith(_SCHEMES):
         raise ConfigurationError(
-            f"{option.key} is {found}.",  # type: ignore[attr-defined]
+            f"{option.key} is {found}.",
             hint="only URLs that begin with http:// or https:// are shown to browsers",
         )
     return found

@@ -88,7 +88,9 @@ class _Collector:
             else:
                 family = self._core.GaugeMetricFamily(name, found[0][1].name)
                 for labels, sample in found:
-                    family.add_sample(name, labels, float(sample.measure.value))  # type: ignore[arg-type]
+                    value = sample.measure.value
+                    assert not isinstance(value, Statistics), "metrics of one name are of one kind"
+                    family.add_sample(name, labels, float(value))
                 yield family
 
     def _summary(self, name: str, found: Iterable[tuple[dict[str, str], Sample]]) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from firesteel.common.configuration import Configuration
@@ -48,7 +49,7 @@ class Reporting:
         try:
             for settings, kind in configured(configuration):
                 reporter = kind.reporter()
-                reporter.open(settings, lambda settings=settings: self._read(settings))  # type: ignore[misc]
+                reporter.open(settings, partial(self._read, settings))
                 self._open.append((settings, reporter))
         except BaseException:
             self._close_all()
@@ -115,9 +116,9 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _quietly(act: object, name: str) -> None:
+def _quietly(act: Callable[[], object], name: str) -> None:
     """A job does not suffer from those who watch it."""
     try:
-        act()  # type: ignore[operator]
+        act()
     except Exception as e:
         log.warning("the metric reporter failed reporter=%s: %s", name, summary_of(e))

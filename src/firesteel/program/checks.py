@@ -355,9 +355,9 @@ def as_callable(function: Any, function_class: type, method: str, operator: str)
     """A KeySelector or Partitioner, or a plain callable, as a callable; the worker finds the object whose
     ``open`` and ``close`` are to be called behind the method."""
     require_callable(function, function_class, operator)
-    if not isinstance(function, function_class):
-        return function  # type: ignore[no-any-return]
-    return getattr(function, method)  # type: ignore[no-any-return]
+    is_object = isinstance(function, function_class)
+    found: Callable[..., Any] = getattr(function, method) if is_object else function
+    return found
 
 
 def property_value(key: str, value: Any, operator: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def quick_pickle(cls: type[T]) -> type[T]:
@@ -16,8 +19,8 @@ def quick_pickle(cls: type[T]) -> type[T]:
 
     :raises TypeError: a field is not an argument of ``__init__``.
     """
-    names = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
-    if len(names) != len(fields(cls)):  # type: ignore[arg-type]
+    names = [field.name for field in fields(cls) if field.init]
+    if len(names) != len(fields(cls)):
         raise TypeError(f"{cls.__name__} has fields that its __init__ does not take")
     values = attrgetter(*names)
     single = len(names) == 1
@@ -27,5 +30,5 @@ def quick_pickle(cls: type[T]) -> type[T]:
             return object.__reduce_ex__(self, protocol)
         return cls, (values(self),) if single else values(self)
 
-    cls.__reduce_ex__ = __reduce_ex__  # type: ignore[assignment,method-assign]
+    cls.__reduce_ex__ = __reduce_ex__  # type: ignore[assignment,method-assign]  # what the decorator is for
     return cls

@@ -23,7 +23,7 @@ def guarded(timeout_s: float) -> type[Any]:
     return Guarded
 
 
-class _Guarded(HttpToolsProtocol):  # type: ignore[misc]
+class _Guarded(HttpToolsProtocol):
     limit_s: float
 
     def connection_made(self, transport: asyncio.Transport) -> None:

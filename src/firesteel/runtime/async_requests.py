@@ -213,7 +213,9 @@ class Requests:
 
     async def _attempts(self, value: Any) -> Any:
         invoke, retry = self._spec.function.async_invoke, self._spec.retry
-        cancelled = asyncio.current_task().cancelling  # type: ignore[union-attr]
+        task = asyncio.current_task()
+        assert task is not None, "each input is a task"
+        cancelled = task.cancelling
         attempt = 1
         while True:
             try:

@@ -391,9 +391,9 @@ def _column_router() -> Any:
 
 
 def _process_of(operator: BaseOperator, index: int) -> Callable[[Batch], None]:
-    process = operator.process  # type: ignore[attr-defined]
+    process = operator.process
     if index == 0:
-        return process  # type: ignore[no-any-return]
+        return process
     return lambda batch: process(batch, index)
 
 
@@ -407,4 +407,4 @@ def _arranged(
     if isinstance(operator, KeyedOperator):
         assert state is not None
         return KeySorter(operator, inputs, state, () if first is None else (first,))
-    return None if first is None else HeldInput(operator, first)  # type: ignore[arg-type]
+    return None if first is None else HeldInput(operator, first)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, columns_in
 from firesteel.common.errors import TypeMismatchError, UnsupportedFeatureError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
 from firesteel.program.column_keys import ColumnKeys
@@ -104,11 +104,11 @@ class ColumnRouter:
             self._random = np.random.Generator(np.random.PCG64(seed))
 
     def consume(self, batch: Batch) -> None:  # hot
-        columns: Any = batch.values
-        if not len(columns):
+        if not len(batch.values):
             for _, mark in batch.marks:
                 self._mark(mark)
             return
+        columns = columns_in(batch.values)
         targets = self._targets(self, columns)
         size = max(_ROW_BYTES, sum(a.nbytes for a in columns.arrays) / len(columns))
         marks = batch.marks

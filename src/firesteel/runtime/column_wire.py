@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values
 from firesteel.runtime.batch import Batch, Marks
 from firesteel.state.column_keys import fixed_bytes
 
@@ -49,8 +49,8 @@ def decode_columns(body: bytes, schema: pa.Schema) -> Batch:
     parts = _slices(pa.py_buffer(body), 4 + size + (-(size + 4) % 8), lengths)
     kinds = np.frombuffer(next(parts), np.int8) if has_kinds else None
     arrays = [_decode(field.type, length, n, parts) for field, n in zip(schema, nulls, strict=True)]
-    columns: Any = Columns(arrays, length, kinds)
-    return Batch(columns, None, [(at, mark) for at, mark in marks])
+    columns = Columns(arrays, length, kinds)
+    return Batch(as_values(columns), None, [(at, mark) for at, mark in marks])
 
 
 def _slices(buffer: pa.Buffer, at: int, lengths: Sequence[int]) -> Iterator[pa.Buffer]:

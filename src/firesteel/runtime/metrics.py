@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from firesteel import metrics
 from firesteel.common.accumulators import IntCounter
@@ -49,6 +49,9 @@ class Part(Protocol):
     def reset_local(self) -> None: ...
 
     def merge(self, other: Any) -> None: ...
+
+
+P = TypeVar("P", bound=Part)
 
 
 class Counter(IntCounter, metrics.Counter):
@@ -172,9 +175,9 @@ class TaskMetrics:
         self._gauges: dict[MetricKey, Callable[[], Any]] = {}
         self._failed: set[MetricKey] = set()
 
-    def part(self, key: MetricKey, new: Part) -> Any:
+    def part(self, key: MetricKey, new: P) -> P:
         """The metric that is registered by that key; ``new`` when there is none."""
-        return self._parts.setdefault(key, new)
+        return cast(P, self._parts.setdefault(key, new))  # a name is one metric's
 
     def gauge(self, key: MetricKey, supplier: Callable[[], Any]) -> None:
         self._gauges[key] = supplier
@@ -234,16 +237,16 @@ class TaskMetricGroup(metrics.MetricGroup):
         return MetricKey(self._uid, self._operator, self._groups, name)
 
     def counter(self, name: str) -> Counter:
-        return self._registry.part(self._key(name), Counter())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Counter())
 
     def gauge(self, name: str, obj: Callable[[], int]) -> None:
         self._registry.gauge(self._key(name), obj)
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        return self._registry.part(self._key(name), Meter())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Meter())
 
     def distribution(self, name: str) -> Distribution:
-        return self._registry.part(self._key(name), Distribution())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Distribution())
 
     def histogram(self, name: str, window_size: int = HISTOGRAM_VALUES) -> Histogram:
-        return self._registry.part(self._key(name), Histogram(window_size))  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Histogram(window_size))

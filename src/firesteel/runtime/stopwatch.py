@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class Stopwatch:
             self.switch(before)
             if item is _END:
                 return
-            yield item  # type: ignore[misc]
+            yield item
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
@@ -111,4 +112,10 @@ class Stopwatch:
         return Spent({v: (s + each_s) * 1000 for v, s in busy.items()}, held_back_s * 1000)
 
 
-_END: Final = object()
+class _End(Enum):
+    """Stands for the item after the last one."""
+
+    END = 0
+
+
+_END: Final = _End.END

@@ -73,7 +73,8 @@ def _thorough(obj: Any) -> bytes:
     try:
         return pickle.dumps(obj, 5)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return cloudpickle.dumps(obj, 5)  # type: ignore[no-any-return]
+        data: bytes = cloudpickle.dumps(obj, 5)
+        return data
 
 
 def encode_batch(

@@ -69,7 +69,7 @@ def main() -> None:
     prepare()
     from pyspark import daemon
 
-    daemon.worker = tolerant(daemon.worker)  # type: ignore[assignment]
+    daemon.worker = tolerant(daemon.worker)  # type: ignore[assignment]  # what forked processes call
     daemon.manager()
 
 

@@ -38,7 +38,7 @@ def connect(jvm: StartedJvm) -> None:
     """Make a JVM the one that the sessions of this process run in."""
     port, secret = jvm.address()
     with _variables(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret):
-        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        gateway: Any = launch_gateway()
     gateway.proc = jvm.process
     SparkContext._gateway = gateway
     SparkContext._jvm = gateway.jvm

@@ -22,8 +22,10 @@ _HAS_PORT = re.compile(r":\d+$")
 def machines(session: SparkSession) -> Machines:
     """Ask Spark's driver; some milliseconds."""
     context = session.sparkContext
-    beans = context._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
-    figures = tuple(_figures(context._jvm, beans))
+    jvm = context._jvm
+    assert jvm is not None, "a session has one"
+    beans = jvm.java.lang.management.ManagementFactory
+    figures = tuple(_figures(jvm, beans))
     # One that has just come has no port yet, and would get another id with it.
     executors = [executor for executor in _executors(context) if _HAS_PORT.search(executor.hostPort())]
     alone = all(executor.id() == _DRIVER for executor in executors)  # local mode: one JVM is all

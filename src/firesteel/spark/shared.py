@@ -169,7 +169,7 @@ def _attached(job_id: str) -> SparkSession:
     quiet_py4j()
     handler = signal.getsignal(signal.SIGINT)
     try:
-        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        gateway: Any = launch_gateway()
         SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
         jvm: Any = gateway.jvm
         context = jvm.JavaSparkContext.fromSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import table as options
@@ -34,10 +36,17 @@ class AsyncScalarOptions:
         )
 
 
+@runtime_checkable
+class _AsyncCall(Protocol):
+    """How an asynchronous function is called (``table/_function_calls.py``)."""
+
+    def with_options(self, options: AsyncScalarOptions) -> Callable[..., Any]: ...
+
+
 def with_options(definition: FunctionDefinition, configuration: Configuration) -> FunctionDefinition:
     """The function as a program calls it: an asynchronous one with the options of the program."""
     if getattr(definition, "kind", None) is not FunctionKind.ASYNC_SCALAR:
         return definition
     call = definition.columns
-    assert call is not None
-    return replace(definition, columns=call.with_options(AsyncScalarOptions.of(configuration)))  # type: ignore[attr-defined]
+    assert isinstance(call, _AsyncCall)
+    return replace(definition, columns=call.with_options(AsyncScalarOptions.of(configuration)))

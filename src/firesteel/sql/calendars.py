@@ -215,8 +215,7 @@ def converted(numbers: Numbers, source: int, target: int) -> Numbers:
 
 def cut(numbers: Numbers, data_type: t.DataType) -> Numbers:
     """Keep only as many digits of the second as the type has."""
-    precision, unit = data_type.precision, unit_of(data_type)  # type: ignore[attr-defined]
-    step = unit // 10**precision
+    step = unit_of(data_type) // 10 ** t.precision_of(data_type)
     return numbers if step <= 1 else numbers // step * step
 
 

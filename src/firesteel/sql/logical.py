@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OneInput(Node):
+class OneInput(Node):
     input: Node = field(repr=False)
 
     @property
@@ -82,17 +82,17 @@ class Values(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Project(_OneInput):
+class Project(OneInput):
     expressions: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter(_OneInput):
+class Filter(OneInput):
     condition: Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatermarkAssigner(_OneInput):
+class WatermarkAssigner(OneInput):
     """``column`` is a rowtime from here on; its watermark is ``expression`` of each row."""
 
     column: int
@@ -100,7 +100,7 @@ class WatermarkAssigner(_OneInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate(_OneInput):
+class Aggregate(OneInput):
     """GROUP BY. Output: the grouping columns, then the calls.
 
     :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING
@@ -128,7 +128,7 @@ class GroupWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupWindowAggregate(_OneInput):
+class GroupWindowAggregate(OneInput):
     """Output: grouping columns, calls, then ``properties``: start, end, rowtime, proctime as asked."""
 
     window: GroupWindow
@@ -138,7 +138,7 @@ class GroupWindowAggregate(_OneInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowTable(_OneInput):
+class WindowTable(OneInput):
     """A windowing table-valued function. Output: input columns, window_start, window_end, window_time.
 
     :param kind: TUMBLE, HOP, CUMULATE or SESSION; sizes in milliseconds.
@@ -168,7 +168,7 @@ class Join(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot(_OneInput):
+class Snapshot(OneInput):
     """``FOR SYSTEM_TIME AS OF``: always the right side of a Join itself, under no other node:
     ``period`` is over the columns of the left side."""
 
@@ -237,7 +237,7 @@ class OverCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over(_OneInput):
+class Over(OneInput):
     """Output: input columns, then one for each call."""
 
     calls: tuple[OverCall, ...]
@@ -257,7 +257,7 @@ class SetOperation(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sort(_OneInput):
+class Sort(OneInput):
     """ORDER BY, LIMIT and OFFSET, each optional."""
 
     order: tuple[Ordering, ...] = ()
@@ -266,7 +266,7 @@ class Sort(_OneInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match(_OneInput):
+class Match(OneInput):
     """MATCH_RECOGNIZE. ``pattern``, ``define`` and ``measures`` are what the binder of row patterns makes
     (``match_recognize.py``)."""
 
@@ -274,7 +274,7 @@ class Match(_OneInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink(_OneInput):
+class Sink(OneInput):
     """INSERT INTO. ``table``: a ``catalog.ResolvedTable``; ``row`` is that of the sink.
 
     :param columns: for each column of the sink the input column, or None: NULL.

@@ -68,6 +68,11 @@ class Physical:
         return self.kinds == INSERT_ONLY
 
     @property
+    def sends_old_rows(self) -> bool:
+        """Whether an update in the output is the old row, then the new one."""
+        return self.update == BEFORE_AND_AFTER
+
+    @property
     def name(self) -> str:
         """As in plans."""
         return type(self).__name__

@@ -150,15 +150,15 @@ def _common(a: t.DataType, b: t.DataType) -> t.DataType | None:
     return None
 
 
-def _common_text(a: t.DataType, b: t.DataType) -> t.DataType:
-    length = max(a.length, b.length)  # type: ignore[attr-defined]
+def _common_text(a: t.CharType | t.VarCharType, b: t.CharType | t.VarCharType) -> t.DataType:
+    length = max(a.length, b.length)
     if isinstance(a, t.CharType) and isinstance(b, t.CharType) and a.length == b.length:
         return t.CharType(length=length, nullable=a.nullable)
     return t.VarCharType(length=length, nullable=a.nullable)
 
 
-def _common_bytes(a: t.DataType, b: t.DataType) -> t.DataType:
-    length = max(a.length, b.length)  # type: ignore[attr-defined]
+def _common_bytes(a: t.BinaryType | t.VarBinaryType, b: t.BinaryType | t.VarBinaryType) -> t.DataType:
+    length = max(a.length, b.length)
     if isinstance(a, t.BinaryType) and isinstance(b, t.BinaryType) and a.length == b.length:
         return t.BinaryType(length=length, nullable=a.nullable)
     return t.VarBinaryType(length=length, nullable=a.nullable)

@@ -244,6 +244,12 @@ def attribute_of(data_type: DataType) -> str:
     return TimeAttribute.NONE
 
 
+def precision_of(data_type: DataType) -> int:
+    """How many digits of the second a type of times has."""
+    assert isinstance(data_type, TimeType | TimestampType | LocalZonedTimestampType), data_type
+    return data_type.precision
+
+
 @dataclass(frozen=True, slots=True)
 class YearMonthIntervalType(DataType):
     """Months as an int. ``resolution``: YEAR, MONTH or YEAR_TO_MONTH."""

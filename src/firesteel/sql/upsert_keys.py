@@ -151,17 +151,13 @@ def _group_window(node: p.GroupWindowAggregate, upsert: bool) -> Keys:
 
 
 def _expand(node: p.Expand, upsert: bool) -> Keys:
-    width = len(node.projects[0])
-    kept = [
-        i
-        for i in range(width - 1)
-        if all(
-            isinstance(project[i], InputRef) and project[i] == node.projects[0][i]
-            for project in node.projects
-        )
-    ]
-    places = {node.projects[0][i].index: [i] for i in kept}  # type: ignore[union-attr]
-    return frozenset(key | {width - 1} for key in _mapped(_keys(node.input, upsert), places))
+    *first, _ = node.projects[0]
+    places = {
+        column.index: [i]
+        for i, column in enumerate(first)
+        if isinstance(column, InputRef) and all(project[i] == column for project in node.projects)
+    }
+    return frozenset(key | {len(first)} for key in _mapped(_keys(node.input, upsert), places))
 
 
 def _rank(node: p.Rank, upsert: bool) -> Keys:

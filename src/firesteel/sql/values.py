@@ -31,7 +31,7 @@ _EPOCH: Final = datetime.date(1970, 1, 1).toordinal()
 
 def unit_of(data_type: t.DataType) -> int:
     """How many units of a timestamp column of *data_type* a second has."""
-    precision = data_type.precision  # type: ignore[attr-defined]
+    precision = t.precision_of(data_type)
     return UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]
 
 

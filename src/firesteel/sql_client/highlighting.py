@@ -13,7 +13,7 @@ from firesteel.sql.parser.words import RESERVED
 __all__ = ["FlinkSqlLexer"]
 
 
-class FlinkSqlLexer(RegexLexer):  # type: ignore[misc]
+class FlinkSqlLexer(RegexLexer):
     """Words, names in backticks, literals, hints and comments."""
 
     name = "Flink SQL"

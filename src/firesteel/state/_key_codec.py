@@ -156,6 +156,7 @@ def _encode_other(obj: Any) -> bytes:
         return b"e" + _join((*reference(cls), obj.name))
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
         return b"N" + _join((*reference(cls), *obj))
+    # typeshed does not have __dataclass_params__
     if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return b"C" + _join((*reference(cls), *(getattr(obj, f.name) for f in dataclasses.fields(obj))))
     plain = _plain_value(obj)

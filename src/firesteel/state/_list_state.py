@@ -75,7 +75,7 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
 
     @staticmethod
     def _rest_of(key: CanonicalKey) -> bytes:
-        return key  # type: ignore[return-value]
+        return key  # type: ignore[return-value]  # parts of lists have names that are bytes
 
     @staticmethod
     def _name_of(data: bytes) -> CanonicalKey:

@@ -159,7 +159,7 @@ def _misfit(entry: CatalogEntry, type_: str) -> Callable[..., TypeMismatchError]
 
 def _load(entry: CatalogEntry, step: Step) -> Callable[[Any], Any]:
     try:
-        return old_names.loads(step.function)  # type: ignore[no-any-return]
+        function: Callable[[Any], Any] = old_names.loads(step.function)
     except Exception as error:
         raise StateError(
             f"The migration function of state {entry.name!r} cannot be loaded: {error}",
@@ -167,6 +167,7 @@ def _load(entry: CatalogEntry, step: Step) -> Callable[[Any], Any]:
             hint="keep the function where the job had it, until a savepoint was taken",
             uid=entry.uid,
         ) from error
+    return function
 
 
 def part_type(state: CatalogEntry, text: str) -> TypeInformation | None:

@@ -94,19 +94,24 @@ class OperatorState:
         return handles.of(column, descriptor)
 
     def get_state(self, descriptor: Any) -> ValueState[Any]:
-        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
+        handle: ValueState[Any] = self.get_partitioned_state(descriptor)
+        return handle
 
     def get_reducing_state(self, descriptor: Any) -> ReducingState[Any]:
-        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
+        handle: ReducingState[Any] = self.get_partitioned_state(descriptor)
+        return handle
 
     def get_aggregating_state(self, descriptor: Any) -> AggregatingState[Any, Any]:
-        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
+        handle: AggregatingState[Any, Any] = self.get_partitioned_state(descriptor)
+        return handle
 
     def get_list_state(self, descriptor: Any) -> ListState[Any]:
-        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
+        handle: ListState[Any] = self.get_partitioned_state(descriptor)
+        return handle
 
     def get_map_state(self, descriptor: Any) -> MapState[Any, Any]:
-        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
+        handle: MapState[Any, Any] = self.get_partitioned_state(descriptor)
+        return handle
 
     def pane_state(self, name: str, size_ms: int = 0) -> PaneColumn:
         """One value for each key and pane of time, for the window operator (``firesteel.state.panes``).
@@ -190,15 +195,18 @@ class OperatorState:
 
         :param descriptor: gives the type of the elements; None: the type is not recorded.
         """
-        return self._of_operator(name, OPERATOR_LIST, descriptor)  # type: ignore[no-any-return]
+        handle: ListState[Any] = self._of_operator(name, OPERATOR_LIST, descriptor)
+        return handle
 
     def union_list_state(self, name: str, descriptor: Any = None) -> ListState[Any]:
         """A list of which every subtask restores the entries of all subtasks."""
-        return self._of_operator(name, UNION_LIST, descriptor)  # type: ignore[no-any-return]
+        handle: ListState[Any] = self._of_operator(name, UNION_LIST, descriptor)
+        return handle
 
     def broadcast_state(self, descriptor: Any) -> BroadcastState[Any, Any]:
         """A map that every subtask restores whole; the runtime lets only the broadcast side write it."""
-        return self._of_operator(descriptor.name, BROADCAST, descriptor)  # type: ignore[no-any-return]
+        handle: BroadcastState[Any, Any] = self._of_operator(descriptor.name, BROADCAST, descriptor)
+        return handle
 
     def of_operator(self, kind: StateKind, descriptor: Any) -> Any:
         """The operator state of a descriptor, of a kind that belongs to no key."""
@@ -247,7 +255,7 @@ class OperatorState:
         check_kind(column, kind.name, ttl is not None, self.uid)
         if descriptor is not None and descriptor is not self._descriptors.get(name):
             self._check_type(column, descriptor)
-        return column  # type: ignore[return-value]
+        return column  # type: ignore[return-value]  # a kind has one class of columns
 
     def _check_type(self, column: Column, descriptor: Any) -> None:
         """The same state may be asked for with several descriptors, of one type."""

@@ -43,7 +43,7 @@ class Overlay:
         self._files = files
         self._store = store
         self._recent_bytes = recent_bytes
-        self._store_ready = False
+        self._ready: LocalStore | None = None  # the store, while it is at the line
         self.use_store = False  # set when the state outgrows the cache: only then the store pays
         self.expiry: Expiry | None = None  # of the epoch
         self._migrations = Migrations({})
@@ -80,7 +80,7 @@ class Overlay:
             return
         self._line = line
         self._layers_ready = False
-        self._store_ready = False
+        self._ready = None
         self._by_group.clear()
         if self._runs:
             kept = {(ref.path, ref.offset) for ref in line.runs}
@@ -95,7 +95,8 @@ class Overlay:
         self._runs.clear()
         self._by_group.clear()
         self._recent = self._recent_at = None
-        self._layers_ready = self._store_ready = False
+        self._layers_ready = False
+        self._ready = None
         if self._store is not None:
             self._store.begin_anew(migrations.name)
 
@@ -121,10 +122,11 @@ class Overlay:
         self._layers_ready = True
         line = self._line
         if self._store is not None and self.use_store:
-            self._store_ready = self._store.catch_up(line, self._delta_slices, self.expiry)
-            if self._store_ready:
+            if self._store.catch_up(line, self._delta_slices, self.expiry):
+                self._ready = self._store
                 self._recent = self._recent_at = None
                 return
+            self._ready = None
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
         size = min(FIRST_BYTES, self._recent_bytes) if start is None else self._recent_bytes
@@ -155,8 +157,8 @@ class Overlay:
             stop = 0  # older than what the dictionary or the store holds
             if self._recent is not None:
                 stop = line.position(self._recent_from) or 0
-            elif self._store_ready:
-                stop = line.position(self._store.base_id) or 0  # type: ignore[union-attr]
+            elif self._ready is not None:
+                stop = line.position(self._ready.base_id) or 0
             above = (d.run for d in reversed(line.deltas[line.folded : stop]) if d.run is not None)
             refs = chain(above, reversed(line.segments))
             layers = [self.run(ref) for ref in refs if ref.first_group <= group <= ref.last_group]
@@ -174,13 +176,13 @@ class Overlay:
             self._prepare()
         if self._recent is not None:
             value = self._recent.get(key)
-        elif self._store_ready:
+        elif self._ready is not None:
             try:
-                value = self._store.get(key)  # type: ignore[union-attr]
+                value = self._ready.get(key)
             except lmdb.Error:
                 self._give_store_up()
                 return self.get(key)
-            if value is None and self._store.complete:  # type: ignore[union-attr]
+            if value is None and self._ready.complete:
                 return None
         if value is None:
             mark = mark_of(key)
@@ -212,13 +214,13 @@ class Overlay:
     def _slices_of(self, start: bytes, stop: bytes | None) -> list[Iterator[Slice]]:
         """What each layer holds from ``start`` on and before ``stop``, the oldest first; tombstones too."""
         found = []
-        if not (self._store_ready and self._store.complete):  # type: ignore[union-attr]
+        if self._ready is None or not self._ready.complete:
             # A complete store keeps no tombstones: what was deleted must not shine through from below.
             found = [run.slices(start, stop) for run in reversed(self._layers(start[0] << 8 | start[1]))]
         if self._recent is not None:
             found.append(self._recent_slices(start, stop))
-        elif self._store_ready:
-            found.append(self._store.slices(start, stop))  # type: ignore[union-attr]
+        elif self._ready is not None:
+            found.append(self._ready.slices(start, stop))
         if self._held:
             if not self._held_sorted:
                 self._held_sorted = sorted(self._held)
@@ -227,15 +229,17 @@ class Overlay:
 
     def _give_store_up(self) -> None:
         """The local store is damaged. It is only a cache: go on without it."""
-        self._store_ready = self.use_store = False
+        self._ready = None
+        self.use_store = False
         self._by_group.clear()
         self._prepare()
 
     def rest(self) -> None:
         """The epoch is over: hold nothing that others wait for."""
-        if self._store is not None and self._store_ready:
-            self._store.rest()
-            self._store_ready = self._layers_ready = False
+        if self._ready is not None:
+            self._ready.rest()
+            self._ready = None
+            self._layers_ready = False
             self._by_group.clear()
 
     def _recent_slices(self, start: bytes, stop: bytes | None) -> Iterator[Slice]:
@@ -259,7 +263,7 @@ class Overlay:
     def close(self) -> None:
         if self._store is not None:
             self._store.close()
-        self._store_ready = False
+        self._ready = None
         self._layers_ready = False
         self._runs.clear()
         self._by_group.clear()

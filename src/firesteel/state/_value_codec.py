@@ -53,13 +53,14 @@ def dumps(value: Any) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError):
         pass
     try:
-        return cloudpickle.dumps(value, 5)  # type: ignore[no-any-return]
+        data: bytes = cloudpickle.dumps(value, 5)
     except Exception as error:
         raise StateError(
             f"A value of type {type(value).__module__}.{type(value).__qualname__} cannot be stored in state.",
             detail=str(error),
             hint="store plain data; keep connections, locks and models in attributes made in open()",
         ) from error
+    return data
 
 
 def encode_value(value: Any) -> bytes:
@@ -118,10 +119,9 @@ def to_cached(value: Any) -> Any:
 
 def encode_cached(cached: Any) -> bytes:
     """The bytes of what the cache keeps; None gives the tombstone."""
-    kind = type(cached)
-    if kind is bytes:
-        return cached  # type: ignore[no-any-return]
-    if kind in PLAIN:
+    if type(cached) is bytes:
+        return cached
+    if type(cached) in PLAIN:
         try:
             return pack(cached)
         except (OverflowError, UnicodeEncodeError):
@@ -151,4 +151,5 @@ def encode_elements(cached: list[Any]) -> bytes:
 
 def decode_elements(data: bytes) -> list[Any]:
     """Several values as the cache holds them: bytes are encoded."""
-    return _loads(data) if data[0] == 0x80 else unpack(data)  # type: ignore[no-any-return]
+    elements: list[Any] = _loads(data) if data[0] == 0x80 else unpack(data)
+    return elements

@@ -72,7 +72,8 @@ def canonical(obj: Any) -> str | int | bytes:  # hot
     """
     kind = type(obj)
     if kind is str or kind is int:
-        return obj  # type: ignore[no-any-return]
+        plain: str | int = obj
+        return plain
     data = encode_key(obj)
     return decode_key(data) if data[0] in b"si" else data  # NumPy: text and numbers
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -195,7 +195,8 @@ class LocalStore:
     def get(self, key: bytes) -> bytes | None:  # hot
         """The value of ``key`` (``TOMBSTONE``: deleted), None when the store does not know it."""
         if len(key) <= LONGEST_KEY:
-            return self._txn.get(key)  # type: ignore[no-any-return]
+            value: bytes | None = self._txn.get(key)
+            return value
         return _unpack_long(key, self._txn.get(_short(key)))
 
     def slices(self, start: bytes, stop: bytes | None) -> Iterator[Slice]:
@@ -293,7 +294,7 @@ def _write(path: str, work: Callable[[Any], Any]) -> Any:
 
 
 def _put_all(txn: Any, keys: list[bytes], values: list[bytes], complete: bool) -> None:
-    pairs = zip(keys, values, strict=True)
+    pairs: Iterable[tuple[bytes, bytes]] = zip(keys, values, strict=True)
     if complete:  # nothing lies below: a deletion needs no trace
         kept = []
         for key, value in pairs:
@@ -301,7 +302,7 @@ def _put_all(txn: Any, keys: list[bytes], values: list[bytes], complete: bool) -
                 txn.delete(key if len(key) <= LONGEST_KEY else _short(key))
             else:
                 kept.append((key, value))
-        pairs = iter(kept)  # type: ignore[assignment]
+        pairs = kept
     with txn.cursor() as cursor:
         cursor.putmulti(
             [(k, v) if len(k) <= LONGEST_KEY else (_short(k), _pack_long(k, v)) for k, v in pairs]

@@ -146,8 +146,8 @@ class TimerQueue(Column):
         return order.pop()
 
     def _sort_key(self, entry: _Entry) -> tuple[bytes, bytes]:
-        key, namespace = entry if type(entry) is tuple else (entry, b"")
-        head = self._core.group_keys[key]  # type: ignore[index]
+        key, namespace = entry if isinstance(entry, tuple) else (entry, b"")
+        head = self._core.group_keys[key]
         return key_data(head, key_end(head)), namespace
 
     def _forget(self, timestamp_ms: int, entry: _Entry) -> None:
@@ -184,14 +184,14 @@ class TimerQueue(Column):
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         for changes, value in ((self._added, _SET), (self._removed, TOMBSTONE)):
-            self._core.group_keys.meet([e[0] if type(e) is tuple else e for _, e in changes])  # type: ignore[misc]
+            self._core.group_keys.meet([e[0] if isinstance(e, tuple) else e for _, e in changes])
             keys += [self._entry_key(instant, entry) for instant, entry in changes]
             values += [value] * len(changes)
             changes.clear()
 
     def _entry_key(self, instant: int, entry: _Entry) -> bytes:
-        key, namespace = entry if type(entry) is tuple else (entry, None)
-        head = self._core.group_keys[key]  # type: ignore[index]
+        key, namespace = entry if isinstance(entry, tuple) else (entry, None)
+        head = self._core.group_keys[key]
         start = head[:2] + b"\0" + self.id + (instant + _BIAS).to_bytes(8, "big") + head[2:]
         return start if namespace is None else start + b"n" + namespace
 
@@ -219,7 +219,7 @@ class TimerQueue(Column):
         return
 
     def cached_keys(self) -> set[CanonicalKey]:
-        return {e[0] if type(e) is tuple else e for b in self._buckets.values() for e in b}  # type: ignore[misc]
+        return {e[0] if isinstance(e, tuple) else e for b in self._buckets.values() for e in b}
 
 
 # ---- the kind

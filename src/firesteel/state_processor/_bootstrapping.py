@@ -76,7 +76,7 @@ class Bootstrap:
         operator.open(self._context(subtask), state.operator(self.program.uid, scope_of(self.program)))
         numbers = itertools.count(1)
         for batch in batches:
-            operator.process(batch)  # type: ignore[attr-defined]
+            operator.process(batch)
             if state.changed_entries > _CHANGED_ENTRIES:
                 line = _committed(line, state, operator, files, next(numbers))
                 state.begin(line, self.now_ms)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ProgramError, StateError
-from firesteel.common.typeinfo import TypeInformation
+from firesteel.common.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation
 from firesteel.datastream import RuntimeContext
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.spark.parts import time_zone
@@ -47,7 +47,9 @@ def operator_list(
 ) -> StateBootstrapTransformation:
     """An operator list, or a union list, from ``value``; where there are ``subtask`` and ``position``, each
     subtask gets its own in their order."""
-    value = _column(frame, "value", descriptor.type_info.elem_type)  # type: ignore[attr-defined]
+    type_info = descriptor.type_info
+    assert isinstance(type_info, ListTypeInfo)
+    value = _column(frame, "value", type_info.elem_type)
     order = [name for name in ("subtask", "position") if name in frame.columns]
     if order:
         frame = frame.sort(*order)
@@ -60,8 +62,9 @@ def operator_list(
 def broadcast(frame: DataFrame, descriptor: MapStateDescriptor) -> StateBootstrapTransformation:
     """A broadcast state from ``key`` and ``value``."""
     types = descriptor.type_info
-    key = _column(frame, "key", types._key_type_info)  # type: ignore[attr-defined]
-    value = _column(frame, "value", types._value_type_info)  # type: ignore[attr-defined]
+    assert isinstance(types, MapTypeInfo)
+    key = _column(frame, "key", types._key_type_info)
+    value = _column(frame, "value", types._value_type_info)
     function = _PutBroadcast(descriptor, key, value)
     return OperatorTransformation.bootstrap_with(frame).transform(function)
 

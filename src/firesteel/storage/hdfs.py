@@ -126,7 +126,7 @@ def _await_answer(client: Any, root: str) -> None:
     raise made from error
 
 
-class NativeHdfs(FileSystemHandler):  # type: ignore[misc]
+class NativeHdfs(FileSystemHandler):
     """A client of hdfs-native for ``PyFileSystem``, whose methods have their contracts in pyarrow.
 
     Renaming replaces a file in one step of the name node: a reader finds the old one or the new one.

@@ -149,6 +149,7 @@ MODULES: Final[dict[str, str]] = {
     "firesteel.formats._row_input": "firesteel.formats.row_input",
     "firesteel.formats._schema_registry": "firesteel.formats.schema_registry",
     "firesteel.graph._murmur3": "firesteel.graph.murmur3",
+    "firesteel.table._data_types": "firesteel.table.types",
 }
 #: The module now, and the first name of a class in it -> the class's name now.
 NAMES: Final[dict[tuple[str, str], str]] = {

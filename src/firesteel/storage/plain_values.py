@@ -44,8 +44,8 @@ _INSTANT: Final = struct.Struct(">qi")
 _UTC_OFFSET: Final = struct.Struct(">ii")
 
 _pack: Final = msgspec.msgpack.Encoder().encode
-_unpack_tuples: Final = msgspec.msgpack.Decoder(list[tuple]).decode  # type: ignore[type-arg]
-_unpack_tuple_of_tuples: Final = msgspec.msgpack.Decoder(tuple[tuple, ...]).decode  # type: ignore[type-arg]
+_unpack_tuples: Final = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
+_unpack_tuple_of_tuples: Final = msgspec.msgpack.Decoder(tuple[tuple[Any, ...], ...]).decode
 
 
 class NotPlainError(Exception):
@@ -262,8 +262,9 @@ def _of_moment(code: int) -> Callable[[Wire, Any], tuple[int, bytes]]:
 
 
 def _zone_bytes(zone: dt.tzinfo) -> bytes:
+    # It has daylight saving rules, or a name, of which only pickle's method tells (typeshed has it not).
     if type(zone) is not dt.timezone or len(zone.__getinitargs__()) > 1:  # type: ignore[attr-defined]
-        raise NotPlainError  # daylight saving rules, or a name
+        raise NotPlainError
     offset = zone.utcoffset(None)
     return _UTC_OFFSET.pack(offset.days * 86_400 + offset.seconds, offset.microseconds)
 
@@ -347,7 +348,7 @@ def _decoders(unpack: Decode) -> dict[int, Decode]:
         NONE: lambda content: None,
         INTEGER: lambda content: int.from_bytes(content, "big", signed=True),
         TEXT: lambda content: str(content, "utf-8", "surrogatepass"),
-        DATE: lambda content: dt.date(bytes(content)),  # type: ignore[call-arg,arg-type]
+        DATE: lambda content: dt.date(bytes(content)),  # type: ignore[call-arg,arg-type]  # as pickle does
         TIME: _moment(dt.time, 6),
         DATETIME: _moment(dt.datetime, 10),
         TIMEDELTA: lambda content: dt.timedelta(*_TIMEDELTA.unpack(content)),

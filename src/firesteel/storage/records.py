@@ -147,7 +147,7 @@ def _pickled(value: Any) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError):
         pass
     try:
-        return cloudpickle.dumps(value, 5)  # type: ignore[no-any-return]
+        data: bytes = cloudpickle.dumps(value, 5)
     except Exception as error:
         raise StateError(
             f"A value of type {type(value).__module__}.{type(value).__qualname__} cannot be stored "
@@ -155,6 +155,7 @@ def _pickled(value: Any) -> bytes:
             detail=f"{type(error).__name__}: {error}",
             hint="keep only plain data in it, and create connections, locks and files again in open()",
         ) from error
+    return data
 
 
 def _record(parts: Sequence[Any]) -> Any:

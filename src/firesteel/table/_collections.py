@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ def _fields(row: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
     return list(zip(called, values, strict=False))
 
 
-_PLAIN: list[tuple[Any, Any]] = [
+_PLAIN: list[tuple[Any, Callable[[Any], t.DataType]]] = [
     (bool, lambda _: t.BooleanType()),
     (int, lambda _: t.BigIntType()),
     (float, lambda _: t.DoubleType()),
@@ -147,7 +147,7 @@ def inferred(value: Any) -> t.DataType:
         return t.ArrayType(found)
     for kind, make in _PLAIN:
         if isinstance(value, kind):
-            return make(value)  # type: ignore[no-any-return]
+            return make(value)
     if isinstance(value, np.generic):
         return inferred(value.item())
     return t.RowType(fields=tuple(t.RowField(n, inferred(v)) for n, v in _fields(value, None)))
@@ -206,7 +206,7 @@ def of_arrow(table: Any) -> Made:
     return _made(columns_of([table], row), row)
 
 
-_ARROW: list[tuple[Any, Any]] = [
+_ARROW: list[tuple[Callable[[Any], bool], Callable[[Any], t.DataType]]] = [
     (pa.types.is_boolean, lambda _: t.BooleanType()),
     (pa.types.is_int8, lambda _: t.TinyIntType()),
     (pa.types.is_int16, lambda _: t.SmallIntType()),
@@ -231,8 +231,8 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 def logical_of_arrow(arrow: pa.DataType) -> t.DataType:
     """The data type for an Arrow type."""
     if pa.types.is_timestamp(arrow):
-        kind: Any = t.TimestampType if arrow.tz is None else t.LocalZonedTimestampType
-        return kind(_DIGITS[arrow.unit])  # type: ignore[no-any-return]
+        kind = t.TimestampType if arrow.tz is None else t.LocalZonedTimestampType
+        return kind(_DIGITS[arrow.unit])
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         return t.ArrayType(logical_of_arrow(arrow.value_type))
     if pa.types.is_map(arrow):
@@ -241,7 +241,7 @@ def logical_of_arrow(arrow: pa.DataType) -> t.DataType:
         return t.RowType(fields=tuple(t.RowField(f.name, logical_of_arrow(f.type)) for f in arrow))
     for fits, make in _ARROW:
         if fits(arrow):
-            return make(arrow)  # type: ignore[no-any-return]
+            return make(arrow)
     raise TypeMismatchError(f"There is no data type for the Arrow type {arrow}.")
 
 

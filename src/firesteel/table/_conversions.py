@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from firesteel.common import typeinfo as ti
@@ -9,7 +10,7 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.sql import types as t
 from firesteel.sql.type_infos import type_info_of
-from firesteel.table import _data_types as d
+from firesteel.table import types as d
 
 __all__ = ["data_type_of", "logical_of", "logical_type", "type_info_of"]
 
@@ -29,13 +30,13 @@ _PLAIN: Final[dict[type[t.DataType], type[d.DataType]]] = {
     t.VariantType: d.VariantType,
     t.BitmapType: d.BitmapType,
 }
-_SIZED: Final[dict[type[t.DataType], type[Any]]] = {
+_SIZED: Final[dict[type[t.DataType], Callable[[int, bool], d.DataType]]] = {
     t.CharType: d.CharType,
     t.VarCharType: d.VarCharType,
     t.BinaryType: d.BinaryType,
     t.VarBinaryType: d.VarBinaryType,
 }
-_TIMED: Final[dict[type[t.DataType], type[Any]]] = {
+_TIMED: Final[dict[type[t.DataType], Callable[[int, bool], d.DataType]]] = {
     t.TimeType: d.TimeType,
     t.TimestampType: d.TimestampType,
     t.LocalZonedTimestampType: d.LocalZonedTimestampType,
@@ -50,9 +51,9 @@ def data_type_of(logical: t.DataType) -> d.DataType:
     if kind in _PLAIN:
         return _PLAIN[kind](nullable)
     if kind in _SIZED:
-        return _SIZED[kind](max(1, found.length), nullable)  # type: ignore[no-any-return]
+        return _SIZED[kind](max(1, found.length), nullable)
     if kind in _TIMED:
-        return _TIMED[kind](found.precision, nullable)  # type: ignore[no-any-return]
+        return _TIMED[kind](found.precision, nullable)
     if kind is t.DecimalType:
         return d.DecimalType(found.precision, found.scale, nullable)
     if kind is t.ArrayType:

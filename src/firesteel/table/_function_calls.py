@@ -66,7 +66,7 @@ class _Opened:
 
             if isinstance(self.function, UserDefinedFunction):
                 self.function.open(FunctionContext(None, {}))
-                self._eval = self.function.eval  # type: ignore[attr-defined]
+                self._eval = self.function.eval  # type: ignore[attr-defined]  # an aggregate is not called so
             else:
                 self._eval = self.function
         assert self._eval is not None

@@ -283,8 +283,8 @@ class BoundWindow:
         if name == "rowtime":
             if not rowtime:
                 raise SqlValidationError("A rowtime window expects a rowtime attribute.")
-            kind: Any = t.LocalZonedTimestampType if zoned else t.TimestampType
-            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME, nullable=False)  # type: ignore[no-any-return]
+            kind = t.LocalZonedTimestampType if zoned else t.TimestampType
+            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME, nullable=False)
         return t.LocalZonedTimestampType(precision=3, attribute=t.TimeAttribute.PROCTIME, nullable=False)
 
 

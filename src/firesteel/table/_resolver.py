@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import UnionType
 from typing import Any, Final
 
 from firesteel.common.errors import ProgramError
@@ -154,13 +155,13 @@ def _timestamp(value: datetime.datetime) -> t.DataType:
     return kind(precision=6 if value.microsecond % 1000 else 3, nullable=False)
 
 
-_LITERALS: Final[list[tuple[type, Any]]] = [
+_LITERALS: Final[list[tuple[type | UnionType, Callable[[Any], t.DataType]]]] = [
     (bool, lambda _: t.BooleanType(nullable=False)),
     (int, _integer),
     (float, lambda _: t.DoubleType(nullable=False)),
     (decimal.Decimal, _decimal),
     (str, lambda v: t.CharType(max(len(v), 0), nullable=False)),
-    (bytes | bytearray, lambda v: t.BinaryType(len(v), nullable=False)),  # type: ignore[list-item]
+    (bytes | bytearray, lambda v: t.BinaryType(len(v), nullable=False)),
     (datetime.datetime, _timestamp),
     (datetime.date, lambda _: t.DateType(nullable=False)),
     (datetime.time, lambda v: t.TimeType(3 if v.microsecond else 0, nullable=False)),

@@ -39,7 +39,10 @@ def with_fields(env: Any, stream: Any, fields: list[Any]) -> Any:
         name = node.names[0] if isinstance(node, tree.Alias) else None
         inner = node.operand if isinstance(node, tree.Alias) else node
         if isinstance(inner, tree.WindowProperty):
-            target = name or inner.operand.name  # type: ignore[attr-defined]
+            if name is None:
+                assert isinstance(inner.operand, tree.Column), "the time attribute is named"
+                name = inner.operand.name
+            target = name
             if inner.name == "proctime":
                 declared.append(DeclaredColumn(target, ColumnKind.COMPUTED, expression="PROCTIME()"))
             else:

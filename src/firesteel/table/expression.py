@@ -8,6 +8,16 @@ from typing import Any, Final, Generic, TypeVar
 
 from firesteel.common.errors import ProgramError
 from firesteel.table import _tree as tree
+from firesteel.table._symbols import (
+    JsonExistsOnError,
+    JsonOnNull,
+    JsonQueryOnEmptyOrError,
+    JsonQueryWrapper,
+    JsonType,
+    JsonValueOnEmptyOrError,
+    TimeIntervalUnit,
+    TimePointUnit,
+)
 from firesteel.table.types import DataType, DataTypes
 
 __all__ = [
@@ -24,93 +34,6 @@ __all__ = [
 
 
 _TEXT: Final = DataTypes.STRING()
-
-
-class TimeIntervalUnit(Enum):
-    """Units of intervals."""
-
-    YEAR = 0
-    YEAR_TO_MONTH = 1
-    QUARTER = 2
-    MONTH = 3
-    WEEK = 4
-    DAY = 5
-    DAY_TO_HOUR = 6
-    DAY_TO_MINUTE = 7
-    DAY_TO_SECOND = 8
-    HOUR = 9
-    SECOND = 10
-    HOUR_TO_MINUTE = 11
-    HOUR_TO_SECOND = 12
-    MINUTE = 13
-    MINUTE_TO_SECOND = 14
-
-
-class TimePointUnit(Enum):
-    """Units of points in time."""
-
-    YEAR = 0
-    MONTH = 1
-    DAY = 2
-    HOUR = 3
-    MINUTE = 4
-    SECOND = 5
-    QUARTER = 6
-    WEEK = 7
-    MILLISECOND = 8
-    MICROSECOND = 9
-
-
-class JsonType(Enum):
-    """What ``is_json`` asks for."""
-
-    VALUE = 0
-    SCALAR = 1
-    ARRAY = 2
-    OBJECT = 3
-
-
-class JsonExistsOnError(Enum):
-    """What ``json_exists`` gives for an error."""
-
-    TRUE = 0
-    FALSE = 1
-    UNKNOWN = 2
-    ERROR = 3
-
-
-class JsonValueOnEmptyOrError(Enum):
-    """What ``json_value`` gives for nothing, or an error."""
-
-    NULL = 0
-    ERROR = 1
-    DEFAULT = 2
-
-
-class JsonQueryWrapper(Enum):
-    """When ``json_query`` puts its result into an array."""
-
-    WITHOUT_ARRAY = 0
-    CONDITIONAL_ARRAY = 1
-    UNCONDITIONAL_ARRAY = 2
-
-
-class JsonQueryOnEmptyOrError(Enum):
-    """What ``json_query`` gives for nothing, or an error."""
-
-    NULL = 0
-    EMPTY_ARRAY = 1
-    EMPTY_OBJECT = 2
-    ERROR = 3
-
-
-class JsonOnNull(Enum):
-    """Whether a NULL becomes an entry of a JSON object or array."""
-
-    NULL = 0
-    ABSENT = 1
-
-
 T = TypeVar("T")
 
 
@@ -144,10 +67,10 @@ class Expression(Generic[T]):
     def __abs__(self) -> Expression[T]:
         return self._call("ABS")
 
-    def __eq__(self, other: object) -> Expression[bool]:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expression[bool]:  # type: ignore[override]  # as PyFlink's
         return self._call("EQUALS", other)
 
-    def __ne__(self, other: object) -> Expression[bool]:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expression[bool]:  # type: ignore[override]  # as PyFlink's
         return self._call("NOT_EQUALS", other)
 
     def __lt__(self, other: Any) -> Expression[bool]:

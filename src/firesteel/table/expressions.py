@@ -7,7 +7,8 @@ from typing import Any, Final
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.table import _tree as tree
 from firesteel.table._conversions import logical_type
-from firesteel.table.expression import Expression, JsonOnNull, TimePointUnit, tree_of
+from firesteel.table._symbols import JsonOnNull, TimePointUnit
+from firesteel.table.expression import Expression, tree_of
 from firesteel.table.types import DataType
 
 __all__ = [

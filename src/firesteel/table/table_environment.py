@@ -258,7 +258,7 @@ class StreamTableEnvironment(TableEnvironment):
     """Tables beside the streams of an environment (Flink: ``StreamTableEnvironment``)."""
 
     @staticmethod
-    def create(  # type: ignore[override]
+    def create(  # type: ignore[override]  # as in PyFlink: of an environment of streams
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:

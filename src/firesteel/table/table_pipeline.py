@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firesteel.table._object_names import ObjectIdentifier
+
 if TYPE_CHECKING:
-    from firesteel.table.catalog import ObjectIdentifier
     from firesteel.table.explain_detail import ExplainDetail
     from firesteel.table.table_environment import TableEnvironment
     from firesteel.table.table_result import TableResult
@@ -33,8 +34,6 @@ class TablePipeline:
 
     def get_sink_identifier(self) -> ObjectIdentifier | None:
         """The name of the table that is written; None: it has none."""
-        from firesteel.table.catalog import ObjectIdentifier
-
         parts = self._sink.table.name.split(".")
         return ObjectIdentifier.of(*parts) if len(parts) == 3 else None
 

@@ -8,42 +8,42 @@ from typing import Any, Final
 from firesteel.common.errors import ProgramError
 from firesteel.common.types import Row, RowKind
 from firesteel.sql.types import MAX_LENGTH
-from firesteel.table._data_types import (
-    ArrayType,
-    AtomicType,
+from firesteel.table._atomic_types import (
     BigIntType,
     BinaryType,
-    BitmapType,
     BooleanType,
     CharType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
     DecimalType,
     DoubleType,
     FloatType,
     FractionalType,
     IntegralType,
     IntType,
+    NullType,
+    NumericType,
+    SmallIntType,
+    TinyIntType,
+    VarBinaryType,
+    VarCharType,
+)
+from firesteel.table._constructed_types import (
+    ArrayType,
     ListViewType,
-    LocalZonedTimestampType,
     MapType,
     MapViewType,
     MultisetType,
-    NullType,
-    NumericType,
-    RawType,
-    Resolution,
     RowField,
     RowType,
-    SmallIntType,
+)
+from firesteel.table._data_type import AtomicType, DataType
+from firesteel.table._extension_types import BitmapType, RawType, UserDefinedType, VariantType
+from firesteel.table._time_types import (
+    DateType,
+    DayTimeIntervalType,
+    LocalZonedTimestampType,
+    Resolution,
     TimestampType,
     TimeType,
-    TinyIntType,
-    UserDefinedType,
-    VarBinaryType,
-    VarCharType,
-    VariantType,
     YearMonthIntervalType,
     ZonedTimestampType,
 )

@@ -62,12 +62,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
-        value, at = _varint(message, at)
-        if tag & 7 == _BYTES:
-            at, value = at + value, message[at : at + value]  # type: ignore[assignment]
-        elif tag & 7 != _VARINT:
+        number, at = _varint(message, at)
+        if tag & 7 == _VARINT:
+            yield tag >> 3, number
+        elif tag & 7 == _BYTES:
+            yield tag >> 3, message[at : at + number]
+            at += number
+        else:
             raise ValueError(f"a field of wire type {tag & 7} in an aggregated record")
-        yield tag >> 3, value
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:

@@ -99,12 +99,12 @@ class FlinkKinesisConsumer(SourceFunction):
         self.produced_type: TypeInformation | None = deserializer.get_produced_type()
 
     @property
-    def source(self) -> Source:  # type: ignore[override]
+    def source(self) -> Source:  # type: ignore[override]  # of what is set until it is asked for
         """The source that this function wraps."""
         return KinesisSource(self._streams, self._schema, self._properties, self._assigner.by_hash)
 
     @property
-    def watermark_strategy(self) -> WatermarkStrategy | None:  # type: ignore[override]
+    def watermark_strategy(self) -> WatermarkStrategy | None:  # type: ignore[override]  # as source
         """The assigner, applied per shard, with idleness and alignment from the properties."""
         strategy = self._strategy
         if strategy is None:

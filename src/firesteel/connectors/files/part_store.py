@@ -64,10 +64,10 @@ class Journal:
 
     @staticmethod
     def from_json(data: bytes) -> Journal:
-        state = Journal(**json.loads(data))
-        state.open = [Part(**part) for part in state.open]  # type: ignore[arg-type]
-        state.closing = [Part(**part) for part in state.closing]  # type: ignore[arg-type]
-        return state
+        fields = json.loads(data)
+        for name in ("open", "closing"):
+            fields[name] = [Part(**part) for part in fields.get(name, ())]
+        return Journal(**fields)
 
 
 class PartStore:

@@ -240,7 +240,7 @@ class JdbcLookupFunction(AsyncFunction[Any, Any]):
         self._lookup = LookupOptions(max_retries, _positive("number of connections", max_connections))
         LookupClient(sql, self._options, self._lookup).close()  # rejects an invalid URL
 
-    async def open(self, runtime_context: Any) -> None:  # type: ignore[override]
+    async def open(self, runtime_context: Any) -> None:  # type: ignore[override]  # may be async here
         self._client = LookupClient(self._sql, self._options, self._lookup)
         await self._client.check()
         self._cache = LookupCache(self._kept)
@@ -251,7 +251,7 @@ class JdbcLookupFunction(AsyncFunction[Any, Any]):
         rows = await self._cache.get(parameters, lambda: self._client.rows(parameters))
         return self._result(value, rows)
 
-    async def close(self) -> None:  # type: ignore[override]
+    async def close(self) -> None:  # type: ignore[override]  # may be async here
         self._client.close()
 
 

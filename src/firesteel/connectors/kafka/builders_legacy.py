@@ -50,7 +50,7 @@ class FlinkKafkaConsumer(SourceFunction):
         self.set_start_from_group_offsets()
 
     @property
-    def source(self) -> Source:  # type: ignore[override]
+    def source(self) -> Source:  # type: ignore[override]  # of what is set until it is asked for
         """The source that this function wraps."""
         builder = KafkaSource.builder().set_topics(*self._topics).set_properties(self._properties)
         builder.set_value_only_deserializer(self._schema).set_starting_offsets(self._starting)

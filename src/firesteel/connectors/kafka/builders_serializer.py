@@ -137,11 +137,10 @@ class KafkaRecordSerializationSchemaBuilder:
 
 
 def _callable(given: Any, kind: type, method: str, what: str) -> Callable[[Any], Any]:
-    if isinstance(given, kind):
-        return getattr(given, method)  # type: ignore[no-any-return]
-    if not callable(given):
+    found: Callable[[Any], Any] = getattr(given, method) if isinstance(given, kind) else given
+    if not callable(found):
         raise TypeError(f"{what} must be {kind.__name__} or a callable")
-    return given  # type: ignore[no-any-return]
+    return found
 
 
 def _schema(schema: SerializationSchema) -> SerializationSchema:

@@ -40,8 +40,8 @@ class _Builder:
     def set_collection(self, collection: str) -> Self:
         return self._with(collection=require_text(collection, "collection", self._who))
 
-    def _with(self, **options: object) -> Self:
-        self._options = replace(self._options, **options)  # type: ignore[arg-type]
+    def _with(self, **options: Any) -> Self:
+        self._options = replace(self._options, **options)
         return self
 
     def _set_function(self, given: Any, hint: str) -> Self:

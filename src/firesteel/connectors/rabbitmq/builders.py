@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
@@ -156,8 +156,8 @@ class RMQConnectionConfig:
                 )
             return RMQConnectionConfig(settings)
 
-        def _with(self, **options: object) -> Self:
-            self._settings = replace(self._settings, **options)  # type: ignore[arg-type]
+        def _with(self, **options: Any) -> Self:
+            self._settings = replace(self._settings, **options)
             return self
 
 

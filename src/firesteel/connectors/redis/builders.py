@@ -88,7 +88,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
                 hint="redis://user:password@host:port/database",
             ) from error
 
-    async def open(self, runtime_context: Any) -> None:  # type: ignore[override]
+    async def open(self, runtime_context: Any) -> None:  # type: ignore[override]  # may be async here
         from redis.asyncio import Redis
         from redis.exceptions import RedisError
 
@@ -108,7 +108,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
         ask = getattr(self._client, self._command)
         return self._result(value, await self._cache.get(key, lambda: ask(key)))
 
-    async def close(self) -> None:  # type: ignore[override]
+    async def close(self) -> None:  # type: ignore[override]  # may be async here
         await self._client.aclose()
 
 

@@ -53,7 +53,7 @@ class KubernetesLease:
         ), found.metadata.resource_version
 
     def replace(self, lease: Lease, version: Version) -> bool:
-        body = {
+        body: dict[str, Any] = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": self._name, "annotations": {_ANNOTATION: encode(lease).decode()}},
@@ -65,7 +65,7 @@ class KubernetesLease:
         }
         if version is None:
             return self._call("create_namespaced_lease", self._namespace, body) is not None
-        body["metadata"]["resourceVersion"] = version  # type: ignore[index]
+        body["metadata"]["resourceVersion"] = version
         return self._call("replace_namespaced_lease", self._name, self._namespace, body) is not None
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction):
         """A new transaction: any picklable object. Called when the first record of an epoch comes."""
 
     @abstractmethod
-    def invoke(  # type: ignore[override]
+    def invoke(  # type: ignore[override]  # as in Flink: the transaction comes with each record
         self, transaction: Any, value: Any, context: ElementContext
     ) -> None:
         """Write one record in the transaction."""

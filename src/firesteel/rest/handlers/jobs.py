@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -39,7 +40,7 @@ def jobs_overview(call: Call) -> Encoded:
     """Ended jobs do not change any more, and each of the others is encoded once for all who ask."""
     now_ms, answers = call.context.now_ms(), call.context.answers
     jobs = [
-        msgspec.Raw(answers.of(view, ("overview",), lambda view=view: job_details(view, now_ms)))  # type: ignore[misc]
+        msgspec.Raw(answers.of(view, ("overview",), partial(job_details, view, now_ms)))
         for view in call.cluster.jobs()
     ]
     return Encoded(encode({"jobs": jobs}))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from firesteel.jobmanager.job_view import JobView
 from firesteel.rest.answers import live as answers
 from firesteel.rest.cached import encode
 from firesteel.rest.messages.cluster import ConfigEntry
@@ -15,6 +17,7 @@ from firesteel.rest.messages.live import (
     FlameSample,
     JobCharts,
     JobSummaries,
+    JobSummary,
     LiveJob,
     LiveSubtasks,
     Statements,
@@ -29,16 +32,13 @@ _RECENT: Final = 36  # samples beside a job in a list: three minutes
 def jobs(call: Call) -> Encoded:
     """Ended jobs do not change any more, and each of the others is encoded once for all who ask."""
     context, now_ms = call.context, call.context.now_ms()
+
+    def summary(view: JobView) -> JobSummary:
+        recent = context.history.recent_rates(view.job_id, _RECENT)
+        return answers.summary(view, context.rates, recent, now_ms)
+
     found = [
-        msgspec.Raw(
-            context.answers.of(
-                view,
-                ("live summary",),
-                lambda view=view: answers.summary(  # type: ignore[misc]
-                    view, context.rates, context.history.recent_rates(view.job_id, _RECENT), now_ms
-                ),
-            )
-        )
+        msgspec.Raw(context.answers.of(view, ("live summary",), partial(summary, view)))
         for view in call.cluster.jobs()
     ]
     return Encoded(encode({"now": now_ms, "jobs": found}))

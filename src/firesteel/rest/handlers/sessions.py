@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from firesteel.rest.credentials import Role
 from firesteel.rest.dashboard.sessions import COOKIE
@@ -40,11 +41,18 @@ def log_out(call: Call) -> WithHeaders:
     return WithHeaders(_info(call, None, ""), {"set-cookie": f"{_cookie(call, '')}; Max-Age=0"})
 
 
+_ROLES: Final[Mapping[Role, Literal["read", "operate", "submit"]]] = {
+    Role.READ: "read",
+    Role.OPERATE: "operate",
+    Role.SUBMIT: "submit",
+}
+
+
 def _info(call: Call, role: Role | None, name: str) -> SessionInfo:
     settings = call.context.settings
     return SessionInfo(
-        auth=settings.auth,  # type: ignore[arg-type]
-        role=None if role is None else role.name.lower(),  # type: ignore[arg-type]
+        auth=settings.auth,  # type: ignore[arg-type]  # one of the words of its option
+        role=None if role is None else _ROLES[role],
         name=name,
         flink_ui=settings.flink_ui is not None,
         version=__version__,

@@ -154,7 +154,11 @@ async def fetch_results(call: Call, version: str) -> FetchedResults:
 
     if page is None:
         return FetchedResults(result_type="NOT_READY", next_result_uri=address(token))
-    results = Results(columns=page["columns"], row_format=row_format, data=msgspec.Raw(page["data"]))  # type: ignore[arg-type]
+    results = Results(
+        columns=page["columns"],
+        row_format=row_format,
+        data=msgspec.Raw(page["data"]),  # type: ignore[arg-type]  # encoded already
+    )
     found = FetchedResults(
         result_type="EOS" if page["next"] is None else "PAYLOAD",
         is_query_result=page["is_query"],

@@ -14,6 +14,7 @@ from firesteel.rest.messages.jobs import FailureCause
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 #: Of a file: never a path.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\\x00]{1,200}$")]
+FileKind = Literal["code", "module", "archive", "requirements", "packages", "cached"]
 
 
 class ShippedFile(Message, frozen=True):
@@ -26,7 +27,7 @@ class ShippedFile(Message, frozen=True):
 
     name: FileName
     digest: Digest
-    kind: Literal["code", "module", "archive", "requirements", "packages", "cached"]
+    kind: FileKind
     target: FileName | None = None
     executable: bool = False
 

@@ -172,10 +172,9 @@ class BaseOperator:
     """One operator of a chain, and what all of them share: their place, their outputs, their failure.
 
     An epoch is: ``restore``, ``begin_epoch``, ``checkpoint_ended`` for each one of which there is news,
-    batches and timers, ``end_epoch``, ``snapshot``. What is not a source takes its batches by
-    ``process(batch, input_index=0)``. In between, as often as the task likes, ``flush`` hands on what is held
-    back for efficiency alone, and ``tick`` says that processing time has moved; neither changes what the
-    epoch is.
+    batches (``process``) and timers, ``end_epoch``, ``snapshot``. In between, as often as the task likes,
+    ``flush`` hands on what is held back for efficiency alone, and ``tick`` says that processing time has
+    moved; neither changes what the epoch is.
 
     Operators let through what the user's code raises: whoever calls one does it inside of its ``user_code``.
     """
@@ -200,6 +199,10 @@ class BaseOperator:
         self.records_in = 0
         for output in self.outputs.all:
             output.count = 0
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        """Take a batch of an input. Every operator but a source does."""
+        raise NotImplementedError(f"{self.program.name} has no input")
 
     @property
     def listens(self) -> bool:
@@ -253,4 +256,5 @@ class BaseOperator:
 def method_of(function: Any, name: str) -> Callable[..., Any]:
     """The method ``name`` of a function object, or the function itself when it is a plain callable."""
     method = getattr(function, name, None)
-    return method if callable(method) else function  # type: ignore[no-any-return]
+    found: Callable[..., Any] = method if callable(method) else function
+    return found

@@ -7,7 +7,7 @@ is the one that is not broadcast. (Flink: ``CoBroadcastWithNonKeyedOperator``,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
@@ -49,7 +49,7 @@ class KeyedBroadcastOperator(KeyedTwoInputOperator):
         super().__init__(program, f)
         self._states = spec.states
         self._process, self._process_broadcast = f.process_element, f.process_broadcast_element
-        self._on_timer = f.on_timer
+        self._on_timer: Callable[[int, Any], Iterable[Any] | None] = f.on_timer
 
     def make_context(self, timers: KeyedTimerService, state: OperatorState) -> KeyedReadingContext:
         return KeyedReadingContext(timers, state)
@@ -83,4 +83,4 @@ class KeyedBroadcastOperator(KeyedTwoInputOperator):
             self.collect(self._process_broadcast(batch.values[i], context), context.stamp)
 
     def on_timer(self, timestamp: int, context: Any) -> Iterable[Any] | None:
-        return self._on_timer(timestamp, context)  # type: ignore[no-any-return]
+        return self._on_timer(timestamp, context)

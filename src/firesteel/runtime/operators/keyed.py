@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -167,7 +167,7 @@ class KeyedProcessOperator(KeyedOperator):
     def __init__(self, program: OperatorProgram, spec: KeyedProcess) -> None:
         super().__init__(program, spec.function)
         self._process = spec.function.process_element
-        self._on_timer = spec.function.on_timer
+        self._on_timer: Callable[[int, KeyedContext], Iterable[Any] | None] = spec.function.on_timer
 
     def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:  # hot
         values, raw_keys, stamps = batch.values, batch.keys, batch.timestamps
@@ -225,7 +225,7 @@ class KeyedProcessOperator(KeyedOperator):
         collector.timestamps += [NO_TIMESTAMP] * len(out)
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
-        return self._on_timer(timestamp, context)  # type: ignore[no-any-return]
+        return self._on_timer(timestamp, context)
 
 
 class KeyedReduceOperator(KeyedOperator):

@@ -46,10 +46,12 @@ class Scoped:
     # Operators look special methods up on the class.
 
     def __iter__(self) -> Iterator[Any]:
-        return self.__getattr__("__iter__")()  # type: ignore[no-any-return]
+        items: Iterator[Any] = self.__getattr__("__iter__")()
+        return items
 
     def __contains__(self, key: Any) -> bool:
-        return self.__getattr__("__contains__")(key)  # type: ignore[no-any-return]
+        found: bool = self.__getattr__("__contains__")(key)
+        return found
 
     def __getitem__(self, key: Any) -> Any:
         return self.__getattr__("__getitem__")(key)

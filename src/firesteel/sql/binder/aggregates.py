@@ -260,13 +260,13 @@ class AggregateBinder(ExpressionBinder):
         return InputRef(CALL + self.calls.index(pending), pending.type)
 
     def _grouping(self, node: exp.Expr) -> PendingCall:
-        positions: list[Expression] = []
+        positions: list[Literal] = []
         for item in node.expressions:
             bound = self.inner.bind(item)
             if bound not in self.keys:
                 self.refuse(item, f"Argument to {node.this} operator must be a grouped expression")
             positions.append(Literal(self.keys.index(bound), t.IntType(nullable=False)))
-        return PendingCall(node.this, (), t.BigIntType(nullable=False), literals=tuple(positions))  # type: ignore[arg-type]
+        return PendingCall(node.this, (), t.BigIntType(nullable=False), literals=tuple(positions))
 
     # ---- the node
 

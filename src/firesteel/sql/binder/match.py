@@ -28,7 +28,7 @@ from firesteel.sql.match_recognize import (
     stages_of,
     variables_of,
 )
-from firesteel.sql.row_patterns import Quantified
+from firesteel.sql.row_patterns import Pattern
 from firesteel.sql.schema import with_attribute
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     pattern = tree.args["pattern"].this
     check_pattern(pattern)
     variables = variables_of(pattern)
-    _check_last_stage(binder, tree, pattern)
+    _check_last_stage(pattern)
     subsets = {
         s.args["alias"].this: tuple(i.this for i in s.this.expressions)
         for s in tree.args.get("subsets") or ()
@@ -107,14 +107,9 @@ def _type_of_measure(measure: MatchExpression) -> t.DataType:
     return with_attribute(expression.type, t.TimeAttribute.NONE)
 
 
-def _check_last_stage(binder: Binder, tree: exp.Expr, pattern: object) -> None:
-    last = stages_of(pattern)[-1]  # type: ignore[arg-type]
-    if (
-        isinstance(last, Quantified)
-        and last.greedy
-        and last.low != last.high
-        and (last.low, last.high) != (0, 1)
-    ):
+def _check_last_stage(pattern: Pattern) -> None:
+    last = stages_of(pattern)[-1]
+    if last.greedy and last.low != last.high and (last.low, last.high) != (0, 1):
         raise UnsupportedFeatureError(
             "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish "
             "your pattern with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -459,12 +459,16 @@ def _ordered(binder: Binder, tree: exp.Expr, node: Node) -> Node:
 
 # ------------------------------------------------------------------------- set operations, VALUES
 
-_KINDS: Final = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
+_KINDS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Union: "UNION",
+    exp.Intersect: "INTERSECT",
+    exp.Except: "EXCEPT",
+}
 
 
 def _set_operation(binder: Binder, tree: exp.Expr, outer: Scope | None) -> Node:
     operands = _operands(tree)
-    kind = _KINDS[type(tree)]  # type: ignore[index]
+    kind = _KINDS[type(tree)]
     shown_kind = kind if tree.args["distinct"] else f"{kind} ALL"
     plans = [bind_query(binder, operand, outer) for operand in operands]
     first = plans[0]
@@ -544,5 +548,6 @@ def _values(binder: Binder, tree: exp.Expr, outer: Scope | None) -> Node:
 def _literals(row: Sequence[Expression]) -> tuple[Literal, ...] | None:
     from firesteel.sql.rules.constants import folded
 
-    found = tuple(e if isinstance(e, Literal) else folded(e) for e in row)
-    return found if all(isinstance(e, Literal) for e in found) else None  # type: ignore[return-value]
+    found = [e if isinstance(e, Literal) else folded(e) for e in row]
+    literals = tuple(e for e in found if isinstance(e, Literal))
+    return literals if len(literals) == len(found) else None

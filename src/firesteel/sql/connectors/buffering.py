@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.clock import Clock, SystemClock
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values, columns_in
 from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.sql.connectors.options import Option, duration, integer
@@ -67,7 +67,7 @@ class _BufferingWriter(SinkWriter):
         self._since_s = 0.0
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        columns: Any = values
+        columns = columns_in(values)
         sink = self._sink
         if not self._waiting:
             self._since_s = sink.clock.monotonic_s()
@@ -90,9 +90,9 @@ class _BufferingWriter(SinkWriter):
 
     def _send(self) -> None:
         self._reduce()
-        rows: Any = self._waiting[0]
+        rows = self._waiting[0]
         self._waiting, self._count = [], 0
-        self._inner.write_batch(rows, None)
+        self._inner.write_batch(as_values(rows), None)
 
     def flush(self, end_of_input: bool) -> None:
         if self._waiting:

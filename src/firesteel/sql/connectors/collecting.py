@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, columns_in
 from firesteel.connectors._staging import stage
 from firesteel.connectors.collect import CollectSink
 from firesteel.program.pickling import dumps_block
@@ -31,8 +31,7 @@ class _Writer(SinkWriter):
         self._parts: list[Columns] = []
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        part: Any = values
-        self._parts.append(part)
+        self._parts.append(columns_in(values))
 
     def prepare_commit(self) -> list[Any]:
         if not self._parts:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values
 from firesteel.connectors._splits import FixedSplits
 from firesteel.program.sources import (
     Boundedness,
@@ -139,8 +139,7 @@ class _ColumnsReader(SourceReader):
                 columns = columns.with_arrays([columns.arrays[c] for c in self._chosen])
             taken = columns[skip : skip + stop - position]
             position += len(taken)
-            values: Any = taken
-            yield Chunk(values, None, position, position == stored.count)
+            yield Chunk(as_values(taken), None, position, position == stored.count)
 
     def _file(self, stored: _Stored) -> Any:
         if stored.data is not None:

@@ -192,6 +192,7 @@ def create(context: TableContext) -> _Scan:
         counts += [] if length is None else [length]
         fields.append(field)
     rows = Rows(tuple(fields), random.getrandbits(63))
+    # Its reader gives the function whole columns of numbers.
     source = DatagenSource(rows, min(counts) if counts else None, rate)  # type: ignore[arg-type]
     return _Scan(source, options["scan.parallelism"])
 

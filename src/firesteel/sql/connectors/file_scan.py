@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values, columns_in
 from firesteel.connectors.files.errors import naming
 from firesteel.connectors.files.source import FilesSource
 from firesteel.connectors.files.splits import FileRange
@@ -97,14 +97,13 @@ class _Reader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         constants = self._constants_of(range_.split.payload)
         for chunk in self._inner.read(range_):
-            found: Any = chunk.values
-            if not len(found):
+            if not len(chunk.values):
                 yield chunk
                 continue
+            found = columns_in(chunk.values)
             of_file = iter(found.arrays)
             arrays = [next(of_file) if c is None else pa.repeat(c, len(found)) for c in constants]
-            values: Any = Columns(arrays, len(found))
-            yield chunk._replace(values=values)
+            yield chunk._replace(values=as_values(Columns(arrays, len(found))))
 
     def _constants_of(self, file: FileRange) -> list[pa.Scalar | None]:
         path, found = self._constants

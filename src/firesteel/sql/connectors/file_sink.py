@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values, columns_in
 from firesteel.connectors.files.sink import RowFileSink, _FileWriter
 from firesteel.program.sinks import CommitRequest, Committer, CommitterContext, SinkWriter, WriterContext
 from firesteel.sql import types as t
@@ -67,9 +67,9 @@ class _PartitionWriter(SinkWriter):
         self._kept = [i for i in range(len(sink.row.fields)) if i not in sink.keys]
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        columns: Any = values
-        if not len(columns):
+        if not len(values):
             return
+        columns = columns_in(values)
         data = columns.with_arrays([columns.arrays[i] for i in self._kept])
         texts = [
             cast_column(columns.arrays[k], self._sink.row.fields[k].data_type, _TEXT, "UTC")
@@ -77,7 +77,7 @@ class _PartitionWriter(SinkWriter):
         ]
         for path, rows in self._groups(texts, len(columns)):
             part: Columns = data if len(rows) == len(columns) else data.take(rows)
-            self._inner._add(path, part)  # type: ignore[arg-type]
+            self._inner._add(path, as_values(part))
 
     def _groups(self, texts: list[pa.Array], length: int) -> list[tuple[str, Any]]:
         codes = np.zeros(length, np.int64)

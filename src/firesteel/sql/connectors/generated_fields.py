@@ -188,6 +188,9 @@ def _of_places(bits: Numbers, length: int) -> Numbers:
 def _codes(keys: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
     """A number for each key, equal for equal ones."""
     if not pa.types.is_nested(keys.type):
-        return keys.dictionary_encode().indices.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        codes: np.ndarray[Any, np.dtype[np.int64]] = (
+            keys.dictionary_encode().indices.to_numpy().astype(np.int64)
+        )
+        return codes
     known: dict[str, int] = {}
     return np.array([known.setdefault(repr(k), len(known)) for k in keys.to_pylist()], np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from firesteel.common.columns import columns_in
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
@@ -47,8 +48,7 @@ class _Writer(SinkWriter):
         self._lines: list[str] = []
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        columns: Any = values
-        self._lines += [self._prefix + line for line in row_texts(columns, self._sink.row)]
+        self._lines += [self._prefix + line for line in row_texts(columns_in(values), self._sink.row)]
 
     def flush(self, end_of_input: bool) -> None:
         if self._lines:

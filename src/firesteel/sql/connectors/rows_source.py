@@ -46,9 +46,9 @@ class RowsSource:
             name=f"Source: {name}", source=self.source, output_type=None, parallelism=self.parallelism
         )
         spec = specs.ToColumns(output=read, kinds=self.changelog_mode != {"+I"})
-        rows = run.one(node, spec, source=run.add(source, node), row=read, name="RowsToTable")
-        if node.columns == tuple(range(len(columns))):
-            return rows  # type: ignore[no-any-return]
-        picked = tuple(InputRef(i, read.types[i]) for i in node.columns)
-        calc = specs.Calc(input=read, output=node.row, projection=picked)
-        return run.one(node, calc, source=rows, name="Calc")  # type: ignore[no-any-return]
+        rows: Transformation = run.one(node, spec, source=run.add(source, node), row=read, name="RowsToTable")
+        if node.columns != tuple(range(len(columns))):
+            picked = tuple(InputRef(i, read.types[i]) for i in node.columns)
+            calc = specs.Calc(input=read, output=node.row, projection=picked)
+            rows = run.one(node, calc, source=rows, name="Calc")
+        return rows

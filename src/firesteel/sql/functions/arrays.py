@@ -243,7 +243,9 @@ def _texts() -> Argument:
 
 
 def _join(_: CallSite, array: list[Any], separator: str, null: str | None = None) -> str:
-    return separator.join(null if v is None else v for v in array if v is not None or null is not None)  # type: ignore[misc]
+    if null is None:
+        return separator.join(v for v in array if v is not None)
+    return separator.join(null if v is None else v for v in array)
 
 
 scalar(

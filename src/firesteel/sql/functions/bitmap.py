@@ -74,7 +74,8 @@ scalar(
 
 
 def _to_array(_: CallSite, data: bytes) -> list[int]:
-    return b.numbers_of(data).astype(np.int32).tolist()  # type: ignore[no-any-return]
+    numbers: list[int] = b.numbers_of(data).astype(np.int32).tolist()
+    return numbers
 
 
 scalar(

@@ -49,7 +49,7 @@ def call(definition: FunctionDefinition, operands: Sequence[Expression]) -> Expr
     """
     given = tuple(operands)
     if definition.expand is not None:
-        return definition.expand(*given)  # type: ignore[no-any-return]
+        return definition.expand(*given)
     typing = definition.rule(_Given(given))
     if typing is None:
         raise invalid(definition, given)

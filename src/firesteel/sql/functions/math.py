@@ -274,7 +274,9 @@ def _exactly(rounding: _Round) -> Callable[..., Any]:
             return float(rounding(decimal.Decimal(_text(number, kind)), digits))
         if isinstance(number, decimal.Decimal):
             assert isinstance(kind, t.DecimalType)
-            if digits >= -number.as_tuple().exponent:  # type: ignore[operator]
+            exponent = number.as_tuple().exponent
+            assert isinstance(exponent, int), "a DECIMAL is a finite number"
+            if digits >= -exponent:
                 return fit_decimal(number, kind)
             return fit_decimal(rounding(number, digits), kind)
         return number if digits >= 0 else _wrapped(int(rounding(decimal.Decimal(number), digits)), kind)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from firesteel.program.registry import Registry
+from firesteel.sql.expressions import Expression
 from firesteel.sql.types import DataType
 
 __all__ = ["FUNCTIONS", "CallTypes", "FunctionDefinition", "FunctionKind", "TypeRule"]
@@ -91,7 +92,7 @@ class FunctionDefinition:
     value: Callable[..., Any] | None = None
     takes_null: bool = False
     total: bool = False
-    expand: Callable[..., Any] | None = None
+    expand: Callable[..., Expression] | None = None
     null_when_empty: bool = False
     aggregate: Any = None
     doc: str = ""

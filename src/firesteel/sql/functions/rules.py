@@ -181,14 +181,16 @@ def varying_of(data_type: t.DataType) -> t.DataType:
 # ---- rules
 
 
-def takes(*arguments: Argument, result: Result) -> TypeRule:
-    """The rule of a function whose arguments do not depend on each other."""
-    least = sum(not a.optional for a in arguments)
-    most = None if arguments and arguments[-1].many else len(arguments)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Takes:
+    arguments: tuple[Argument, ...]
+    result: Result
 
-    def rule(call: CallTypes) -> Typing | None:
-        given = call.types
-        if len(given) < least or (most is not None and len(given) > most):
+    def __call__(self, call: CallTypes) -> Typing | None:
+        arguments, given = self.arguments, call.types
+        if len(given) < sum(not a.optional for a in arguments):
+            return None
+        if len(given) > len(arguments) and not (arguments and arguments[-1].many):
             return None
         found: list[t.DataType] = []
         for i, data_type in enumerate(given):
@@ -196,11 +198,13 @@ def takes(*arguments: Argument, result: Result) -> TypeRule:
             if accepted is None:
                 return None
             found.append(accepted)
-        made = result(found) if callable(result) else result
+        made = self.result(found) if callable(self.result) else self.result
         return None if made is None else Typing(made, tuple(found))
 
-    rule.arguments = arguments  # type: ignore[attr-defined]  # for signatures
-    return rule
+
+def takes(*arguments: Argument, result: Result) -> TypeRule:
+    """The rule of a function whose arguments do not depend on each other."""
+    return _Takes(arguments, result)
 
 
 def common(
@@ -235,22 +239,28 @@ def common(
     return rule
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Either:
+    rules: tuple[TypeRule, ...]
+
+    def __call__(self, call: CallTypes) -> Typing | None:
+        return next((found for one in self.rules if (found := one(call)) is not None), None)
+
+
 def either(*rules: TypeRule) -> TypeRule:
     """The first rule that takes the arguments."""
-
-    def rule(call: CallTypes) -> Typing | None:
-        return next((found for one in rules if (found := one(call)) is not None), None)
-
-    rule.arguments = [getattr(one, "arguments", ()) for one in rules]  # type: ignore[attr-defined]
-    return rule
+    return _Either(rules)
 
 
 def signatures_of(name: str, rule: TypeRule) -> tuple[str, ...]:
     """How error messages write a call."""
-    arguments: Any = getattr(rule, "arguments", None)
-    if arguments is None:
-        return (f"{name}(...)",)
-    variants = arguments if arguments and not isinstance(arguments[0], Argument) else [arguments]
+    match rule:
+        case _Takes(arguments):
+            variants: Sequence[Sequence[Argument]] = [arguments]
+        case _Either(rules):
+            variants = [one.arguments if isinstance(one, _Takes) else () for one in rules]
+        case _:
+            return (f"{name}(...)",)
     return tuple(f"{name}({', '.join(_shown(a) for a in variant)})" for variant in variants)
 
 

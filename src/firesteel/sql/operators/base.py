@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values, columns_in
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark, Marks
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
@@ -77,8 +77,7 @@ class ColumnsCollector:
 
 
 def column_batch(columns: Columns | None, marks: Marks) -> Batch:
-    values: Any = _NO_ROWS if columns is None else columns
-    return Batch(values, None, marks)
+    return Batch(_NO_ROWS if columns is None else as_values(columns), None, marks)
 
 
 class ColumnsOperator(BaseOperator):
@@ -117,8 +116,7 @@ class ColumnsOperator(BaseOperator):
             return batch.marks
         if not self.minds_time:
             return [(count, mark) for _, mark in batch.marks]
-        columns: Any = batch.values
-        heeded = self.heeded(columns, input_index)
+        heeded = self.heeded(columns_in(batch.values), input_index)
         if heeded is None:
             return batch.marks
         lowest = np.append(np.minimum.accumulate(heeded[::-1])[::-1], MAX_WATERMARK)

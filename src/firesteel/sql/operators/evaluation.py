@@ -47,4 +47,5 @@ class Evaluation:
         result = self.run(columns, watermark)[0]
         if result.null_count:
             result = result.fill_null(False)
-        return result.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        truths: np.ndarray[Any, Any] = result.to_numpy(zero_copy_only=False)
+        return truths

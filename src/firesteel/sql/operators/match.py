@@ -1,8 +1,8 @@
 """MATCH_RECOGNIZE in tasks: conditions and measures on rows, for the engine of patterns (``firesteel.cep``).
 
-An event is a Row of the columns that ``sql/matching.py`` has computed: those of the input, then what DEFINE
-and MEASURES take from single rows. So a condition on the row alone is a column already, and measures leave as
-columns again, on which the rest of their expressions run.
+An event is a Row of the columns that ``sql/translate/matching.py`` has computed: those of the input, then
+what DEFINE and MEASURES take from single rows. So a condition on the row alone is a column already, and
+measures leave as columns again, on which the rest of their expressions run.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class RankOperator(KeyedColumnsOperator):
         numbers: dict[bytes, int] = {}  # of the rows that are bytes, behind those of the batch
         first = len(rows)
         places = [
-            item if type(item) is int else first + numbers.setdefault(item, len(numbers))  # type: ignore[arg-type]
+            item if isinstance(item, int) else first + numbers.setdefault(item, len(numbers))
             for item in out.items
         ]
         held = self._codec.decode(list(numbers))

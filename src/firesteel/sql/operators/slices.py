@@ -43,8 +43,9 @@ def instants_of(local: Array, zone: str) -> Array:
     if zone in UTC:
         return local
     naive = pa.array(local, pa.int64()).view(pa.timestamp("ms"))
-    found = pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
-    return found.view(pa.int64()).to_numpy()  # type: ignore[no-any-return]
+    zoned = pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
+    found: Array = zoned.view(pa.int64()).to_numpy()
+    return found
 
 
 class Slices:
@@ -102,4 +103,5 @@ class Slices:
     def over_with(self, end: int) -> list[int]:
         """The slices for which the window of an end is the last one."""
         ends = np.array(self.of_window(end), np.int64)
-        return ends[self.last_windows(ends) <= end].tolist()  # type: ignore[no-any-return]
+        over: list[int] = ends[self.last_windows(ends) <= end].tolist()
+        return over

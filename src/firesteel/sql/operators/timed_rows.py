@@ -123,7 +123,8 @@ class TimedRows:
         """The times that are ends of windows, as the clocks of *zone* show them, which *watermark* has
         passed; in order."""
         ends = np.array(sorted(self._index), np.int64)
-        return ends[instants_of(ends, zone) - 1 <= watermark].tolist()  # type: ignore[no-any-return]
+        passed: list[int] = ends[instants_of(ends, zone) - 1 <= watermark].tolist()
+        return passed
 
     def first(self) -> int | None:
         return min(self._index, default=None)

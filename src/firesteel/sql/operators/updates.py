@@ -30,11 +30,11 @@ def _differ(a: pa.Array, b: pa.Array) -> Array:
         pairs = zip(a.to_pylist(), b.to_pylist(), strict=True)
         return np.array([x != y for x, y in pairs], bool)
     unequal = pc.not_equal(a, b)
-    if not unequal.null_count:
-        return unequal.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-    one_null = pc.not_equal(a.is_null(), b.is_null())
-    found = pc.or_(unequal.fill_null(False), one_null)
-    return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    if unequal.null_count:
+        one_null = pc.not_equal(a.is_null(), b.is_null())
+        unequal = pc.or_(unequal.fill_null(False), one_null)
+    found: Array = unequal.to_numpy(zero_copy_only=False)
+    return found
 
 
 def changelog(

@@ -26,13 +26,13 @@ _UNITS_OF_MS = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}
 def milliseconds(times: pa.Array) -> np.ndarray[Any, Any]:
     """A column of timestamps in milliseconds, rounded down; MIN_WATERMARK where it is null."""
     numbers = times.view(pa.int64())
-    found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    found: np.ndarray[Any, Any] = numbers.fill_null(0).to_numpy(zero_copy_only=False)
     per_ms = _UNITS_OF_MS[times.type.unit]
     if per_ms > 1:
         found = found // per_ms
     if times.null_count:
         found = np.where(times.is_null().to_numpy(zero_copy_only=False), MIN_WATERMARK, found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class WatermarkAssignerOperator(ColumnsOperator):

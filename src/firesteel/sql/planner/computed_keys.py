@@ -23,7 +23,10 @@ def computed_keys(
     rest: list[Expression] = []
     for part in equi.rest:
         pair = _sides(part, width)
-        (rest if pair is None else found).append(part if pair is None else pair)  # type: ignore[arg-type]
+        if pair is None:
+            rest.append(part)
+        else:
+            found.append(pair)
     if not found:
         return left, right, equi, (0, 0)
     left, lefts = _with_columns(context, left, [pair[0] for pair in found])

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.columns import UPDATE_BEFORE
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.operators.changelog_functions import FromChangelog, ToChangelog
 from firesteel.sql.physical import ALL, INSERT_ONLY
-from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 
 if TYPE_CHECKING:
@@ -47,15 +45,3 @@ def needs_old_rows(node: p.ProcessTable) -> bool:
     if node.function != "TO_CHANGELOG":
         return True
     return any(kind == UPDATE_BEFORE for kind, _ in argument(node, "mapping"))
-
-
-def translate_process_table(run: Any, node: p.ProcessTable) -> Any:
-    """The operator of a function of whole tables."""
-    if node.function == "TO_CHANGELOG":
-        return run.one(node, ToChangelog(codes=argument(node, "mapping")))
-    if node.function == "FROM_CHANGELOG":
-        return run.one(node, FromChangelog(op=argument(node, "op"), kinds=argument(node, "mapping")))
-    raise unsupported(
-        f"The process table function {node.function} cannot be run.",
-        hint="use a table function, or a ProcessFunction on a stream of the table (to_changelog_stream)",
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from firesteel.sql.logical import Correlate, Join, Node, ProcessTable, SetOperation
+from firesteel.sql.logical import Correlate, Join, Node, OneInput, ProcessTable, SetOperation
 
 __all__ = ["transform", "walk_plan", "with_inputs"]
 
@@ -24,7 +24,8 @@ def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
         case ProcessTable():
             return replace(node, tables=tuple(inputs))
         case _:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]
+            assert isinstance(node, OneInput)
+            return replace(node, input=inputs[0])
 
 
 def transform(plan: Node, change: Callable[[Node], Node]) -> Node:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns
+from firesteel.common.typeinfo import RowTypeInfo
 from firesteel.formats.changelog_json import READING_SCHEMAS
 from firesteel.formats.changelog_rows import ENVELOPES, ChangelogOptions
 from firesteel.sql import types as t
@@ -79,12 +80,9 @@ class ChangesFormat:
 
     def message_reader(self, row: t.RowType, columns: tuple[int, ...]) -> MessageReader:
         read = t.RowType.of([row.names[c] for c in columns], [row.types[c] for c in columns])
-        options: Any = ChangelogOptions(
-            file_type_info(read),  # type: ignore[arg-type]
-            self.schema_include,
-            self.database,
-            self.table,
-        )
+        read_type = file_type_info(read)
+        assert isinstance(read_type, RowTypeInfo)
+        options: Any = ChangelogOptions(read_type, self.schema_include, self.database, self.table)
         schema = READING_SCHEMAS[self.name](options, self.json.ignore_errors)
         images = _IMAGES.get(self.name)
         usual = None if images is None or not columns else _images_reader(images, read, self.schema_include)

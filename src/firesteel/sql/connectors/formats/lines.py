@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, as_values
 from firesteel.common.serialization import Encoder
 from firesteel.connectors._read_ahead import ReadAhead
 from firesteel.connectors.files.json_source import some_lines
@@ -76,7 +76,7 @@ class LinesReader(SourceReader):
                         count -= len(block.columns)
                         room -= max(1, block.position - position)
                         position = block.position
-                        yield Chunk(cast(Any, block.columns), None, position, block.is_last)
+                        yield Chunk(as_values(block.columns), None, position, block.is_last)
                         if block.is_last:
                             return
                     else:
@@ -112,8 +112,8 @@ class LinesReader(SourceReader):
     def _as_rows(self, range_: ReadRange) -> Iterator[Chunk]:
         for chunk in self._rows.read(range_):
             every = columns_of(chunk.values, self._row)
-            values: Any = every.with_arrays([every.arrays[c] for c in self._columns])
-            yield chunk._replace(values=values)
+            chosen = every.with_arrays([every.arrays[c] for c in self._columns])
+            yield chunk._replace(values=as_values(chosen))
 
     def close(self) -> None:
         self._ahead.close()

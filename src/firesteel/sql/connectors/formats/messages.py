@@ -7,7 +7,7 @@ and the schema of rows that streams have for such messages, which then reads the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from firesteel.program.bad_records import message_decoder
 from firesteel.sql.operators.convert import columns_of
 from firesteel.sql.types import RowType
 
-__all__ = ["MessageReader", "ReadMessages", "ReadUsual", "SchemaReader", "one_line_each", "one_object_each"]
+__all__ = [
+    "MessageReader",
+    "ReadMessages",
+    "ReadUsual",
+    "SchemaReader",
+    "have_bodies",
+    "one_line_each",
+    "one_object_each",
+]
 
 _TRIES: Final = 3  # unusual batches in a row, before it is not tried any more
 
@@ -36,6 +44,11 @@ class ReadMessages(NamedTuple):
 
 
 ReadUsual = Callable[[Sequence[bytes]], ReadMessages | None]
+
+
+def have_bodies(messages: Sequence[bytes | None]) -> TypeGuard[Sequence[bytes]]:
+    """Whether no message is a tombstone."""
+    return None not in messages
 
 
 class MessageReader(Protocol):
@@ -73,9 +86,9 @@ class SchemaReader:
         self._schema.open()
 
     def read(self, messages: Sequence[bytes | None]) -> ReadMessages:  # hot
-        if self._tries and None not in messages:
+        if self._tries and have_bodies(messages):
             assert self._usual is not None
-            found = self._usual(messages)  # type: ignore[arg-type]
+            found = self._usual(messages)
             if found is not None:
                 self._tries = _TRIES
                 return found

@@ -15,7 +15,7 @@ from firesteel.formats.raw import RawFormatDeserializationSchema, RawFormatSeria
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.formats.file_types import file_type_info
-from firesteel.sql.connectors.formats.messages import MessageReader, ReadMessages
+from firesteel.sql.connectors.formats.messages import MessageReader, ReadMessages, have_bodies
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.options import text, word
 from firesteel.sql.operators.objects import column_of_objects, objects_of
@@ -118,9 +118,9 @@ class _Reader:
             except pa.ArrowInvalid:  # not UTF-8
                 return None
         kind = np.dtype(code).newbyteorder(self._order)
-        if None in messages or {len(m) for m in messages if m is not None} - {kind.itemsize}:
+        if not have_bodies(messages) or set(map(len, messages)) - {kind.itemsize}:
             return None
-        found = np.frombuffer(b"".join(messages), kind)  # type: ignore[arg-type]
+        found = np.frombuffer(b"".join(messages), kind)
         return pa.array(found.astype(kind.newbyteorder("=")), wanted)
 
     def _one_by_one(self, messages: Sequence[bytes | None]) -> ReadMessages:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from firesteel.common.columns import DELETE, UPDATE_BEFORE
+from firesteel.common.columns import DELETE, UPDATE_BEFORE, columns_in
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExecutionOptions
 from firesteel.connectors.jdbc.sink import JdbcStatementSink, StatementTarget
 from firesteel.connectors.jdbc.statements import delete_statement, insert_statement, upsert_statement
@@ -67,7 +67,7 @@ class _Writer(SinkWriter):
         self._delete = None if sink.delete is None else StatementTarget(sink.delete, self._target.kept)
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        columns: Any = values
+        columns = columns_in(values)
         row = self._sink.row
         fields = [objects_of(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
         rows = list(zip(*fields, strict=True))

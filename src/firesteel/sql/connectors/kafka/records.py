@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, UPDATE_AFTER, Columns
+from firesteel.common.columns import DELETE, UPDATE_AFTER, Columns, as_values
 from firesteel.connectors.kafka.records import BatchDeserializationSchema, Decoded, bad_message
 from firesteel.sql.connectors.formats.change_metadata import FormatColumn, roots_of
 from firesteel.sql.connectors.formats.messages import MessageReader, ReadMessages
@@ -87,9 +87,9 @@ class TableRecords(BatchDeserializationSchema):
             columns, origins, keys = _beside(columns, origins, found, len(messages))
         roots = roots_of(bodies) if any(isinstance(p, FormatColumn) for p in self._places) else []
         arrays = [self._column(place, columns, keys, messages, roots, origins) for place in self._places]
-        made: Any = Columns(arrays, len(columns), columns.kinds)
+        made = Columns(arrays, len(columns), columns.kinds)
         unread = [bad_message(messages[i], error) for i, error in sorted(bad.items())]
-        return Decoded(made, None, unread, ignored)
+        return Decoded(as_values(made), None, unread, ignored)
 
     @staticmethod
     def _column(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
+from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns, columns_in
 from firesteel.connectors.kafka.serialization import (
     Block,
     FlinkFixedPartitioner,
@@ -37,7 +37,7 @@ class TableSerializer(RecordSerializer):
     upsert: bool = False
 
     @property
-    def fixed_topic(self) -> str | None:  # type: ignore[override]
+    def fixed_topic(self) -> str | None:
         return self.topic
 
     def open(self, context: KafkaSinkContext) -> None:
@@ -53,7 +53,7 @@ class TableSerializer(RecordSerializer):
     def encode(
         self, values: Sequence[Any], timestamps: Sequence[int | None] | None, context: KafkaSinkContext
     ) -> Block:
-        columns: Any = values
+        columns = columns_in(values)
         block = Block(self.topic, self._bodies(columns))
         if self.key is not None:
             assert self._write_key is not None

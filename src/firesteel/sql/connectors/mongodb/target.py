@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.columns import DELETE, UPDATE_BEFORE
+from firesteel.common.columns import DELETE, UPDATE_BEFORE, columns_in
 from firesteel.connectors.mongodb.sink import Collection, MongoOptions, load_client
 from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
@@ -57,7 +57,7 @@ class _Writer(SinkWriter):
         self._client = load_client()
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        columns: Any = values
+        columns = columns_in(values)
         row = self._sink.row
         fields = [
             [convert(value) for value in objects_of(array, data_type)]

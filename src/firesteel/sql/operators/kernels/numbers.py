@@ -55,8 +55,8 @@ def numbers(array: pa.Array) -> Array:
         array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     if array.null_count:
         array = array.fill_null(0)
-    found = array.to_numpy(zero_copy_only=False)
-    return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    found: Array = array.to_numpy(zero_copy_only=False)
+    return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
 
 
 def _unscaled(array: pa.Array) -> Array:
@@ -71,7 +71,8 @@ def _unscaled(array: pa.Array) -> Array:
     if array.type.precision <= _LONG_DIGITS or bool(np.all(high == low >> 63)):
         return low
     lower = np.ascontiguousarray(low).view(np.uint64).astype(object)
-    return (high.astype(object) << 64) + lower  # type: ignore[no-any-return]
+    wide: Array = (high.astype(object) << 64) + lower
+    return wide
 
 
 def from_numbers(values: Array, present: Array | None, data_type: t.DataType) -> pa.Array:

@@ -61,7 +61,8 @@ class Segments:
         """The sum up to and with each row; of integers, which wrap, or of Python's own."""
         sums = np.cumsum(values)
         before = sums[self.starts] - values[self.starts]
-        return sums - before[self.index]  # type: ignore[no-any-return]
+        running: Array = sums - before[self.index]
+        return running
 
     def sums(self, values: Array) -> Array:
         return np.add.reduceat(values, self.starts)

@@ -128,7 +128,10 @@ class Average(_Sums):
         if sums.dtype.kind == "f":
             return from_numbers(sums / divisors, present, self.result)
         if sums.dtype.kind == "O":
-            scale = self.result.scale - self.what.types[0].scale  # type: ignore[attr-defined]
+            argument = self.what.types[0]
+            assert isinstance(self.result, t.DecimalType)
+            assert isinstance(argument, t.DecimalType)
+            scale = self.result.scale - argument.scale
             signs = np.sign(divisors).tolist()
             scaled = [int(v) * 10**scale * s for v, s in zip(sums.tolist(), signs, strict=True)]
             return from_numbers(objects(half_up(scaled, np.abs(divisors).tolist())), present, self.result)

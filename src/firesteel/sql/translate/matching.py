@@ -28,12 +28,12 @@ from firesteel.sql.operators import specs
 from firesteel.sql.types import RowType, is_rowtime
 
 if TYPE_CHECKING:
-    from firesteel.sql.translate import Translator
+    from firesteel.sql.translate.translator import Translator
 
-__all__ = ["translate_match"]
+__all__ = ["match"]
 
 
-def translate_match(run: Translator, node: p.Match) -> Transformation:
+def match(run: Translator, node: p.Match) -> Transformation:
     """The transformations of a MATCH_RECOGNIZE."""
     return _Matching(run, node).transformation()
 
