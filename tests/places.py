@@ -36,7 +36,7 @@ def fetched(directory: Path) -> Path:
 
 def _are_coming() -> bool:
     try:
-        return psutil.Process(int(os.environ[FETCHER])).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(int(os.environ[FETCHER])).status() != psutil.STATUS_ZOMBIE)
     except (KeyError, psutil.NoSuchProcess):
         return False
 
