@@ -8,8 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WITH_JAVA := scripts/with-java
-# Two test processes where there are two processors: each waits for its servers and clusters half of the time.
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); [ $$n -ge 2 ] && echo 2 || echo 0)
+# Three test processes where there are two processors: two of them wait for servers and clusters half of the time
+# (tests/schedule.py).
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); [ $$n -ge 2 ] && echo 3 || echo 0)
 RUNS ?= 25
 # Tests start many processes: they must not compile all modules again, even where the shell says so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,9 +29,10 @@ demo: $(READY) ## run the main job on the 336,776 flights that left New York in 
 	@$(WITH_JAVA) $(BIN)/python examples/flights.py $(ARGS)
 
 test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark; WORKERS=0: in one process)
-	@scripts/test-servers
+	@scripts/test-servers packages
 	@$(WITH_JAVA) scripts/spark-archive $(VENV)
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@scripts/test-servers jars & export FIRESTEEL_TEST_FETCHER=$$!; \
+		$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS); status=$$?; wait; exit $$status
 
 # Servers and browsers are of no help here: what they reach, tests without them reach too.
 coverage: $(READY) ## run the tests that start no Spark, and print which share of the engine's code they run
@@ -44,7 +46,8 @@ soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/ki
 	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --report kafka-soak-report.md
 	@$(BIN)/python -m tests.cluster.kills --runs $(RUNS)
 	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
-		tests/runtime tests/state tests/jobmanager
+		tests/runtime tests/state tests/jobmanager tests/cep
+	@FIRESTEEL_SOAK=$(RUNS) $(WITH_JAVA) $(BIN)/python -m pytest tests/test_flights.py
 
 lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -19,11 +19,15 @@ install_one_of() {
   fi
   if [ -n "$root" ] && ! sudo -n true 2>/dev/null; then return 1; fi
   if command -v apt-get >/dev/null; then
-    $root apt-get update -qq >&2 || say "apt-get update failed; going on with the lists that are there"
+    if [ -z "${lists_are_new:-}" ]; then
+      $root apt-get update -qq >&2 || say "apt-get update failed; going on with the lists that are there"
+      lists_are_new=yes
+    fi
     for name in "$@"; do
       apt-cache show "$name" >/dev/null 2>&1 || continue
       say "apt-get install $name"
-      $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$name" >&2 && return
+      $root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+        install -y -qq --no-install-recommends "$name" >&2 && return
     done
   elif command -v dnf >/dev/null; then
     for name in "$@"; do

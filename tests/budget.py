@@ -1,4 +1,5 @@
-"""How many examples the model tests look at: few in each run, many when asked for (``make soak``)."""
+"""How many examples the model tests look at, and which of several that are alike: few in each run, many when
+asked for (``make soak``)."""
 
 from __future__ import annotations
 

@@ -12,12 +12,15 @@ QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ARCHIVE: Final = Path(sys.prefix) / "spark.jsa"
 
 
+def quick_spark() -> str:
+    """The options of a JVM of Spark."""
+    return f"{QUICK} -XX:SharedArchiveFile={_ARCHIVE} -Xlog:cds*=off" if _ARCHIVE.exists() else QUICK
+
+
 def for_short_lives() -> dict[str, str]:
     """The variables for it, of all JVMs of Spark: drivers, also those of the programs that tests start,
-    and executors."""
-    quick = QUICK
-    if _ARCHIVE.exists():
-        quick += f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:cds*=off"
+    and executors. In cluster mode a driver is started by others, and has to be given ``quick_spark()``."""
+    quick = quick_spark()
     options = f'{quick} -Dspark.executor.extraJavaOptions="{quick}"'
     return {
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {options}".strip(),

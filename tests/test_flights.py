@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.budget import FACTOR
+
 pd = pytest.importorskip("pandas")
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "flights.py"
@@ -143,7 +145,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("parallelism", ["1", "2"])
+@pytest.mark.parametrize("parallelism", ["2", "1"] if FACTOR > 1 else ["2"])
 def test_flights_against_pandas(expected: Expected, cache: Path, tmp_path: Path, parallelism: str) -> None:
     output = tmp_path / "out"
     text = run(output, cache, "--parallelism", parallelism)

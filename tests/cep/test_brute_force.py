@@ -11,6 +11,7 @@ from hypothesis import event, given, settings, strategies as st
 from firesteel.cep.compiler import compiled
 from firesteel.cep.matcher import Matcher
 from firesteel.cep.shared_buffer import KeyMatches
+from tests.budget import examples
 from tests.cep.brute_force import Match, Shape, Stage, is_skipping_right, matches
 from tests.cep.programs import pattern_of
 
@@ -84,7 +85,7 @@ def run(shape: Shape, events: list[list[Any]]) -> list[Match]:
 
 
 @pytest.mark.row("S-CEP-04", "S-CEP-05", "S-CEP-06", "S-CEP-07")
-@settings(max_examples=5000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(shapes(), streams())
 def test_the_matches_are_those_of_the_definition(shape: Shape, events: list[list[Any]]) -> None:
     expected = matches(shape, events)
@@ -93,7 +94,7 @@ def test_the_matches_are_those_of_the_definition(shape: Shape, events: list[list
 
 
 @pytest.mark.row("S-CEP-08")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(shapes(), streams(), st.data())
 def test_skip_strategies_leave_what_they_should(shape: Shape, events: list[list[Any]], data: Any) -> None:
     everything = matches(shape, events)

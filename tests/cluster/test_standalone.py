@@ -17,6 +17,7 @@ from firesteel.cluster.client import RequestRefusedError
 from tests import waiting
 from tests.cluster.spark_cluster import SparkCluster
 from tests.cluster.support import environment, until
+from tests.jvms import quick_spark
 from tests.spark.standalone import SMALL, SPARK_HOME, StandaloneSpark
 from tests.spark.support import firesteel
 from tests.waiting import patience
@@ -189,6 +190,7 @@ def test_spark_submit_in_cluster_mode(spark: StandaloneSpark, program: Path) -> 
     (jar,) = (SPARK_HOME / "jars").glob("py4j-*.jar")
     done = spark.submit(
         *("--deploy-mode", "cluster", "--supervise", *conf()),
+        *("--conf", f"spark.driver.extraJavaOptions={quick_spark()}"),
         *("--class", "org.apache.spark.deploy.PythonRunner"),
         jar,
         program,

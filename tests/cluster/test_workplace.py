@@ -6,6 +6,7 @@ import hashlib
 import io
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,22 @@ def test_code_is_the_script_what_is_beside_it_and_what_it_has_imported(
     workplace = carried_to(tmp_path, [Carried(ShippedFile(CODE, digest, "code"), archive)], {})
     (code,) = workplace.modules
     assert (Path(code) / "package" / "__init__.py").is_file()
+
+
+def test_a_package_is_searched_once_however_many_of_its_modules_are_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[Path] = []
+    search = Path.rglob
+
+    def remember(place: Path, pattern: str) -> Iterator[Path]:
+        searched.append(place)
+        return search(place, pattern)
+
+    monkeypatch.setattr(Path, "rglob", remember)
+    assert code_archive()
+    assert searched.count(Path(__file__).parents[1]) == 1, "this package"
+    assert len(searched) == len(set(searched))
 
 
 def names_in(content: bytes) -> set[str]:

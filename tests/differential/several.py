@@ -1,11 +1,16 @@
-"""Runs programs of ``programs/`` one after the other in this process: ``several.py NAME ...``."""
+"""Runs programs one after the other in this process, each as if it were started alone: ``several.py FILE ...``.
+
+A line ``== FILE`` comes before what each prints.
+"""
 
 import runpy
 import sys
 from pathlib import Path
 
-programs = Path(__file__).with_name("programs")
-sys.path.insert(0, str(programs))  # what they share
-for name in sys.argv[1:]:
-    print(f"== {name}", flush=True)
-    runpy.run_path(str(programs / f"{name}.py"), run_name="__main__")
+for file in sys.argv[1:]:
+    print(f"== {file}", flush=True)
+    directory = str(Path(file).parent)  # what programs share is beside them
+    sys.path.insert(0, directory)
+    sys.argv = [file]
+    runpy.run_path(file, run_name="__main__")
+    sys.path.remove(directory)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.support import firesteel, run
-
-from .comparison import HERE, PROGRAMS, comparable
+from .comparison import PROGRAMS, comparable
+from .in_one_process import run_several
 from .test_differential import OF_WORKERS, expected
 
 pytestmark = pytest.mark.spark
@@ -26,9 +25,6 @@ SAMPLE = (
 @pytest.mark.row("S-SPARK-06", "S-SPARK-13")
 def test_programs_on_spark(tmp_path: Path) -> None:
     settings = ("-D", "firesteel.epoch.max-records=1")  # so that a watermark comes after each record
-    done = run(
-        firesteel("run", "--pyflink", *settings, HERE / "several.py", *SAMPLE), tmp_path, timeout_s=280
-    )
-    assert (done.code, done.complaints) == (0, "")
-    printed = dict(part.split("\n", 1) for part in done.out.removeprefix("== ").split("\n== "))
-    assert {n: comparable(PROGRAMS[n], printed[n]) for n in SAMPLE} == {n: expected(n) for n in SAMPLE}
+    printed = run_several([PROGRAMS[name] for name in SAMPLE], tmp_path, *settings)
+    found = {name: comparable(PROGRAMS[name], printed[PROGRAMS[name]]) for name in SAMPLE}
+    assert found == {name: expected(name) for name in SAMPLE}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.jobmanager.checkpoints.storage import METADATA
+from tests.budget import examples
 from tests.jobmanager.programs.fault_points import LOCAL_POINTS, POINTS
 from tests.jobmanager.programs.sqlite_sink import lines_in, staged_in
 
@@ -99,7 +100,7 @@ def test_a_driver_killed_again_and_again(tmp_path: Path, expected: list[str]) ->
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     deaths = []
-    for _ in range(12):
+    for _ in range(examples(6)):
         point, count = chance.choice(list(POINTS | LOCAL_POINTS)), chance.randrange(1, 6)
         deaths.append((point, count))
         if run(tmp_path, point, str(count)) == 0:

@@ -16,7 +16,7 @@ SECOND = "result 10 10 22"
 
 def test_a_job_with_checkpoints_goes_on_in_a_new_jvm(tmp_path: Path) -> None:
     done = run(python("lost_jvm.py", tmp_path, "--checkpoints"), tmp_path)
-    assert done.lines[1:] == ["result 400 400 26867", SECOND], done.err
+    assert done.lines[1:] == ["result 200 200 6767", SECOND], done.err
     assert done.code == 0
     assert "job is restarted" in done.err
     assert MANNER in done.err

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / "programs" / "recovering.py"
-RECORDS = 3000
+RECORDS = 2000
 
 
 def start(directory: Path) -> subprocess.Popen[str]:

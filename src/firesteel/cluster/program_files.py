@@ -48,9 +48,10 @@ def code_archive() -> bytes | None:
         files[script.name] = script
         for path in sorted(script.parent.glob("*.py")):
             files.setdefault(path.name, path)
-    for module in list(sys.modules.values()):
-        for name, path in _files_of(module):
-            files.setdefault(name, path)
+    # A package once, however many of its modules there are.
+    for root, top in dict.fromkeys(filter(None, map(_place_of, list(sys.modules.values())))):
+        for path in _files_below(top):
+            files.setdefault(str(path.relative_to(root)), path)
     return _zipped(files) if files else None
 
 
@@ -97,25 +98,29 @@ def _local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
-def _files_of(module: ModuleType) -> Iterator[tuple[str, Path]]:
-    """The files of a module of the user's, with their names in the archive."""
+def _place_of(module: ModuleType) -> tuple[Path, Path] | None:
+    """Return the directory that a module of the user's is found in, and its file or top package there."""
     file = getattr(module, "__file__", None)
     if not file or module.__name__.partition(".")[0] in ("firesteel", "pyflink", "__main__"):
-        return
+        return None
     path = Path(os.path.abspath(file))
     if _is_installed(path) or path.suffix not in (".py", ".so"):
-        return
+        return None
     parts = module.__name__.split(".")
     levels = len(parts) - (0 if path.name == "__init__.py" else 1)
     root = path.parents[levels]
-    if len(parts) == 1 and path.name != "__init__.py":
-        yield path.name, path
+    is_file = len(parts) == 1 and path.name != "__init__.py"
+    return root, path if is_file else root / parts[0]
+
+
+def _files_below(top: Path) -> Iterator[Path]:
+    if top.is_file():
+        yield top
         return
-    top = root / parts[0]
     for found in sorted(top.rglob("*")):
-        inner = found.relative_to(root)
-        if found.is_file() and not any(p in _NOT_CODE or p.startswith(".") for p in inner.parts):
-            yield str(inner), found
+        inner = found.relative_to(top).parts
+        if found.is_file() and not any(part in _NOT_CODE or part.startswith(".") for part in inner):
+            yield found
 
 
 def _is_installed(path: Path) -> bool:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.places import CACHE
+from tests.places import CACHE, fetched
 
 
 def flink_dist() -> Path:
     """The jar with the dashboard of Flink 2.3.0."""
-    found = CACHE / "flink-ui-2.3.0" / "flink-runtime-web-2.3.0.jar"
-    assert found.is_file(), "Flink's dashboard is not there: scripts/fetch-flink-ui fetches it."
-    return found
+    return fetched(CACHE / "flink-ui-2.3.0") / "flink-runtime-web-2.3.0.jar"

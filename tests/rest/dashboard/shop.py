@@ -179,7 +179,7 @@ def checksum(text: str, seed: int) -> int:
     return sum(ord(letter) * seed for letter in text * 20)
 
 
-def behind(mini: MiniCluster, directory: Path, name: str, rate: float | None = 4_000) -> str:
+def behind(mini: MiniCluster, directory: Path, name: str, rate: float | None = 1_000) -> str:
     """A source with far more records than there is time for.
 
     :param rate: None: as many as there is time for.

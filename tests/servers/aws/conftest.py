@@ -1,4 +1,4 @@
-"""One server for the whole test run: each test takes streams and queues of its own."""
+"""One server for all tests of the package: each test takes streams and queues of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.s3.server import running
 __all__ = ["aws", "platform"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
     with running(tmp_path_factory.mktemp("aws"), "tests.servers.aws.double") as address:
         yield Aws(address)

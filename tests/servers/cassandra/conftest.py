@@ -1,4 +1,4 @@
-"""One Cassandra node for the whole test run: each test takes a keyspace of its own."""
+"""One Cassandra node for all tests of the package: each test takes a keyspace of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["builder", "keyspace", "node", "platform"]
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CassandraNode]:
     running = CassandraNode(tmp_path_factory.mktemp("cassandra")).start()
     yield running

@@ -13,10 +13,9 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 
 from firesteel.connectors.cassandra import client
 from tests import pausing
-from tests.places import free_port
-from tests.servers.kafka.broker import JARS as _KAFKA
+from tests.places import CACHE, fetched, free_port
 
-JARS: Final = _KAFKA.parent / "cassandra-5.0.5"
+JARS: Final = CACHE / "cassandra-5.0.5"
 _PATIENCE_S: Final = 90
 
 _CONFIGURATION = """\
@@ -81,7 +80,7 @@ class CassandraNode:
         self._session: Session | None = None
 
     def start(self) -> CassandraNode:
-        assert (JARS / ".complete").exists(), f"there is no Cassandra in {JARS}: run scripts/test-servers"
+        fetched(JARS)
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command(), stdout=output, stderr=output, start_new_session=True

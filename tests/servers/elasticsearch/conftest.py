@@ -1,4 +1,4 @@
-"""One server of each kind for the whole test run: each test takes an index of its own."""
+"""One server of each kind for all tests of the package: each test takes an index of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.fixtures import platform
 __all__ = ["index", "opensearch", "platform", "server", "servers"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, SearchServer]]:
     """They start side by side."""
     kinds = ("elasticsearch", "opensearch")
@@ -27,12 +27,12 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sear
             one.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(servers: dict[str, SearchServer]) -> SearchServer:
     return servers["elasticsearch"].wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opensearch(servers: dict[str, SearchServer]) -> SearchServer:
     return servers["opensearch"].wait()
 

@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.places import CACHE, free_port
+from tests.places import CACHE, fetched, free_port
 
 JARS = CACHE / "elasticsearch"
 _PATIENCE_S = 60
@@ -72,9 +72,7 @@ class SearchServer:
 
     def launch(self) -> None:
         """Begin to start: ``wait`` until it serves."""
-        assert (JARS / ".complete").exists(), (
-            f"there are no servers in {JARS}: run scripts/fetch-elasticsearch"
-        )
+        fetched(JARS)
         command = self._elasticsearch() if self.kind == "elasticsearch" else self._opensearch()
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(

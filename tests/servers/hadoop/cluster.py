@@ -16,7 +16,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from firesteel.spark.java import find_java
 from tests.jvms import QUICK
-from tests.places import CACHE
+from tests.places import CACHE, fetched
 
 JARS: Final = CACHE / "hadoop-3.5.0"
 _HDFS_SETTINGS: Final = {
@@ -32,6 +32,7 @@ _YARN_SETTINGS: Final = {
     "yarn.nodemanager.pmem-check-enabled": "false",
     "yarn.nodemanager.vmem-check-enabled": "false",
     "yarn.nodemanager.delete.debug-delay-sec": "600",
+    "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
     "yarn.scheduler.minimum-allocation-mb": "128",
     "yarn.minicluster.yarn.nodemanager.resource.memory-mb": "8192",
     "yarn.nodemanager.resource.memory-mb": "8192",
@@ -68,7 +69,7 @@ class Hadoop:
 
     def start(self) -> Hadoop:
         """Start the JVM and HDFS: a name node and a data node."""
-        assert (JARS / ".complete").exists(), f"there is no Hadoop in {JARS}: run scripts/test-servers"
+        fetched(JARS)
         self.settings.mkdir()
         (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
         command = [

@@ -1,4 +1,4 @@
-"""One HDFS for the whole test run: each test takes a directory of its own."""
+"""One HDFS for all tests of the package: each test takes a directory of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.servers.hadoop.cluster import Hadoop
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     running = Hadoop(tmp_path_factory.mktemp("hadoop"))
     try:

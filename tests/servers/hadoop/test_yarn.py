@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from firesteel.storage.filesystems import resolve
+from tests.jvms import quick_spark
 from tests.places import free_port
 from tests.servers.hadoop.cluster import Hadoop, environment
 from tests.servers.remote_files import read_lines
@@ -32,6 +33,8 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
     "spark.yarn.am.memory": "512m",
+    "spark.yarn.am.extraJavaOptions": quick_spark(),
+    "spark.yarn.scheduler.heartbeat.interval-ms": "500",
     "spark.network.timeout": "600s",
 }
 
@@ -137,6 +140,7 @@ def test_cluster_mode(yarn: Hadoop, savepoint: tuple[str, str], tmp_path: Path) 
     place, path = savepoint
     conf = {
         **SETTINGS,
+        "spark.driver.extraJavaOptions": quick_spark(),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": sys.executable,
         "spark.yarn.submit.waitAppCompletion": "true",
     }

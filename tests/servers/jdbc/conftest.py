@@ -43,7 +43,7 @@ class Target:
             return [] if cursor.description is None else cursor.fetchall()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running(tmp_path_factory.mktemp("postgres")) as found:
         yield found

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 from firesteel.connectors.kafka.client import ask_again
 from tests import pausing
-from tests.places import CACHE, free_port
+from tests.places import CACHE, fetched, free_port
 
 JARS = CACHE / "kafka-4.1.0"
 USER, PASSWORD = "firesteel", "secret"
@@ -78,8 +78,7 @@ class KafkaBroker:
     # ---- the process
 
     def start(self) -> KafkaBroker:
-        if not (JARS / ".complete").exists():
-            raise AssertionError(f"there is no Kafka in {JARS}: run scripts/fetch-kafka")
+        fetched(JARS)
         properties = str(self._directory / "server.properties")
         if not (self._directory / "data").exists():
             tool = [*_java(128), "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", properties]

@@ -9,9 +9,9 @@ import pytest
 from tests.servers.kafka.broker import KafkaBroker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """One broker for the whole test run: each test takes topics of its own."""
+    """One broker for all tests of the package: each test takes topics of its own."""
     broker = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
     yield broker
     broker.stop()

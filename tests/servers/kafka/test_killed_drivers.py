@@ -12,7 +12,7 @@ from tests.servers.kafka.broker import KafkaBroker
 from tests.servers.kafka.kills import DyingJob, die_with_the_broker
 from tests.servers.kafka.programs.killed import POINTS
 
-_DEATHS = 5
+_DEATHS = 3
 
 
 @pytest.mark.timeout(600)

@@ -14,7 +14,7 @@ import pyspark
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
-from tests.places import CACHE
+from tests.places import CACHE, fetched
 from tests.servers.fixtures import platform
 
 __all__ = ["collection", "platform", "uri"]
@@ -22,9 +22,9 @@ __all__ = ["collection", "platform", "uri"]
 JARS = CACHE / "mongo-java-server-1.47.0"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    assert (JARS / ".complete").exists(), f"there is no server in {JARS}: run scripts/fetch-mongodb"
+    fetched(JARS)
     (py4j,) = glob.glob(f"{Path(pyspark.__file__).parent}/jars/py4j-*.jar")
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"

@@ -1,4 +1,4 @@
-"""One Pulsar for the whole test run: each test takes topics of its own."""
+"""One Pulsar for all tests of the package: each test takes topics of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.servers.pulsar.server import PulsarServer
 __all__ = ["platform", "server"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarServer]:
     running = PulsarServer(tmp_path_factory.mktemp("pulsar")).start()
     yield running

@@ -18,10 +18,9 @@ import pulsar
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.pulsar.client import Admin, PulsarSettings, client
-from tests.places import free_port
-from tests.servers.kafka.broker import JARS as _KAFKA
+from tests.places import CACHE, fetched, free_port
 
-JARS: Final = _KAFKA.parent / "pulsar-3.0.7"
+JARS: Final = CACHE / "pulsar-3.0.7"
 _PATIENCE_S: Final = 120
 _CONFIGURATION: Final = """\
 clusterName=standalone
@@ -71,7 +70,7 @@ class PulsarServer:
         self._numbers = itertools.count()
 
     def start(self) -> PulsarServer:
-        assert (JARS / ".complete").exists(), f"there is no Pulsar in {JARS}: run scripts/test-servers"
+        fetched(JARS)
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command(), cwd=self._directory, stdout=output, stderr=output, start_new_session=True

@@ -1,4 +1,4 @@
-"""One RabbitMQ server for the whole test run: each test takes queues of its own."""
+"""One RabbitMQ server for all tests of the package: each test takes queues of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.servers.rabbitmq.broker import RabbitServer
 __all__ = ["platform", "queue", "server"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitServer]:
     running = RabbitServer(tmp_path_factory.mktemp("rabbitmq")).start()
     yield running

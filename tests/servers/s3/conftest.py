@@ -11,7 +11,7 @@ from tests.servers.s3.server import make_bucket, running
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running(tmp_path_factory.mktemp("s3")) as address:
         yield address

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tests import pausing
-from tests.places import CACHE
+from tests.places import CACHE, fetched
 
 JARS = CACHE / "zookeeper-3.9.3"
 
@@ -44,8 +44,7 @@ class ZooKeeperServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> ZooKeeperServer:
-        if not (JARS / ".complete").exists():
-            raise AssertionError(f"there is no ZooKeeper in {JARS}: run scripts/fetch-zookeeper")
+        fetched(JARS)
         log = self._directory / "zookeeper.log"
         with log.open("ab") as output:
             self._process = subprocess.Popen(

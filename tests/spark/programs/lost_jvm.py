@@ -16,7 +16,7 @@ from firesteel.common import Configuration, Types
 from firesteel.common.errors import FiresteelError
 from firesteel.datastream import StreamExecutionEnvironment
 
-RECORDS = 400
+RECORDS = 200
 
 
 def kill_the_jvm(committed: Path) -> None:

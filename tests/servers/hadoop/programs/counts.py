@@ -31,6 +31,8 @@ settings = {
 }
 if savepoint:
     settings["execution.state-recovery.path"] = savepoint[0]
+    # While everything starts the first records are slow. From what is believed of them came a hundred epochs.
+    settings |= {"firesteel.epoch.time-limit": "false", "firesteel.epoch.max-records": "500"}
 env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
 env.set_parallelism(2)
 source = DataGeneratorSource(
