@@ -14,6 +14,7 @@ from firesteel.common.errors import (
     JobExecutionError,
     PathNotFoundError,
     StateCorruptionError,
+    StorageUnavailableError,
 )
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -21,9 +22,12 @@ from firesteel.jobmanager.checkpoints.storage import (
     CheckpointDirectory,
     SupersededError,
     read_manifest,
+    remove_manifest,
     stored_checkpoints,
 )
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.state import files
+from firesteel.storage.filesystems import LocalStorage
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, Count, env_with, files_below, submit
@@ -39,6 +43,7 @@ from tests.runtime.support import (
     notes,
     punctuated,
 )
+from tests.waiting import until
 
 S = JobStatus
 UNMARKED = WatermarkStrategy.no_watermarks()
@@ -587,6 +592,116 @@ def test_a_checkpoint_that_failed_after_it_was_written_is_not_there(
     assert paths
     assert failed[0] not in paths
     assert Counter(sink.values) <= expected()
+
+
+def away(undone: bool) -> StorageUnavailableError:
+    error = StorageUnavailableError("the storage does not answer")
+    error.undone = undone
+    return error
+
+
+def storage_goes_away(monkeypatch: pytest.MonkeyPatch, *, writes: bool) -> list[str]:
+    """The third manifest cannot be written, and for a while nothing can be removed; what was tried then.
+
+    :param writes: whether nobody knows if it is there.
+    """
+    published: list[str] = []
+    removed: list[str] = []
+    publish, discard = CheckpointDirectory.publish, CheckpointDirectory.discard
+
+    def publishing(self: Any, manifest: Any) -> Any:
+        published.append(self.path_of(manifest.id))
+        if len(published) == 3:
+            raise away(not writes)
+        return publish(self, manifest)
+
+    def discarding(self: Any, path: str) -> None:
+        if len(published) == 3:
+            removed.append(path)
+            raise away(True)
+        discard(self, path)
+
+    monkeypatch.setattr(CheckpointDirectory, "publish", publishing)
+    monkeypatch.setattr(CheckpointDirectory, "discard", discarding)
+    return removed
+
+
+@pytest.mark.row("S-FAIL-02", "S-CKPT-17")
+def test_a_checkpoint_that_was_certainly_not_written_need_not_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = storage_goes_away(monkeypatch, writes=False)
+    env = every_epoch(tmp_path, **FIXED)
+    sink = counting(env)
+    job = submit(env)
+    assert job.wait(30)
+    assert removed
+    assert (job.status, job.view.restarts, job.view.checkpoints.failed) == (S.FINISHED, 1, 1), job.error
+    assert Counter(sink.values) == expected()
+
+
+def test_a_checkpoint_that_may_have_been_written_must_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = storage_goes_away(monkeypatch, writes=True)
+    env = every_epoch(tmp_path, **FIXED)
+    counting(env)
+    job = submit(env)
+    assert job.wait(30)
+    assert removed
+    assert job.status is S.SUSPENDED
+
+
+def test_a_manifest_that_a_storage_renames_late_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked to before it stopped to answer, and does it after the first thing that it is asked."""
+    where = tmp_path / "chk-1"
+    where.mkdir()
+    temporary = where / "._metadata.1"
+    temporary.write_bytes(b"{}")
+    delete = LocalStorage.delete
+
+    def late(self: Any, path: str) -> None:
+        delete(self, path)
+        if temporary.exists():
+            temporary.rename(where / "_metadata")
+
+    monkeypatch.setattr(LocalStorage, "delete", late)
+    remove_manifest(str(where))
+    assert not where.exists()
+
+
+@pytest.mark.parametrize("what", ["a state file", "the manifest", "the length of a file"])
+def test_a_storage_that_is_away_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """An older checkpoint would be used in its place, and give output again."""
+    env = every_epoch(tmp_path, **MANY)
+    counting(env)
+    job = submit(env)
+    until(lambda: len(job.view.checkpoints.retained) > 1 or job.wait(0))
+    job.cancel()
+    assert job.wait(30)
+    newest = stored_checkpoints(str(the_job(tmp_path)))[0].path
+
+    info = LocalStorage.info
+
+    def unavailable(*arguments: Any) -> Any:
+        raise away(True)
+
+    def of_the_manifest(self: Any, path: str) -> Any:
+        return info(self, path) if path.endswith("_metadata") else unavailable()
+
+    if what == "a state file":
+        monkeypatch.setattr(files, "arrow_file_system", unavailable)
+        with pytest.raises(StorageUnavailableError):
+            files.StateFiles("hdfs://nowhere").read("run")
+    else:
+        name, method = ("open_input", unavailable) if what == "the manifest" else ("info", of_the_manifest)
+        monkeypatch.setattr(LocalStorage, name, method)
+        with pytest.raises(StorageUnavailableError):
+            read_manifest(newest)
 
 
 def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(

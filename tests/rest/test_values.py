@@ -12,10 +12,17 @@ import pytest
 from msgspec.structs import replace
 
 from firesteel.datastream import RuntimeExecutionMode
-from firesteel.jobmanager.checkpoints.statistics import CheckpointReport, CheckpointStatus, CheckpointsView
+from firesteel.jobmanager.checkpoints.statistics import (
+    CheckpointReport,
+    CheckpointStatistics,
+    CheckpointStatus,
+    CheckpointsView,
+    InProgress,
+    SubtaskState,
+)
 from firesteel.jobmanager.job_view import OperatorInfo, VertexInfo
 from firesteel.monitoring.values import job_values
-from firesteel.rest.answers.checkpoints import task_details
+from firesteel.rest.answers.checkpoints import checkpoint_details, checkpoints, task_details
 from firesteel.rest.answers.plan import description
 from firesteel.state.backends import BACKENDS
 from firesteel.testing import MiniCluster
@@ -23,6 +30,7 @@ from tests.rest.jobs import Jobs, settings
 from tests.rest.support import UNKNOWN, as_recorded, finished, recorded, served
 from tests.rest.test_size import view
 from tests.runtime.support import LiveSource, punctuated
+from tests.state.test_manifest import MANIFEST
 from tests.waiting import until
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
@@ -338,6 +346,52 @@ def test_the_state_of_a_job_that_runs(jobs: Jobs) -> None:
     assert "The job holds nothing of an operator with the uid 'nobody'" in refused
     (refused,) = jobs.get("/firesteel/v1/jobs/{jobid}/states", "word count", 400)["errors"]
     assert "it has ended" in refused
+
+
+IN_TAKING = [
+    (InProgress(4, False, 1_000), 0, -1),
+    (InProgress(4, False, 1_000, 7.2, (SubtaskState(f"{1:032x}", 1, 70, 7),)), 4, 1_007),
+    (InProgress(4, True, 1_000, 7.2), 4, 1_007),
+]
+
+
+def subtasks_of(found: Any) -> tuple[int, int]:
+    return found.num_acknowledged_subtasks, found.num_subtasks
+
+
+@pytest.mark.row("S-CKPT-45")
+@pytest.mark.parametrize(("pending", "answered", "at_ms"), IN_TAKING)
+def test_a_checkpoint_that_is_being_taken_says_what_its_vertices_say(
+    pending: InProgress, answered: int, at_ms: int
+) -> None:
+    job = replace(view(1, 4), checkpoints=CheckpointsView(in_progress=pending))
+    (row,) = checkpoints(job, 10).history
+    details = checkpoint_details(job, 4)
+    assert subtasks_of(row) == subtasks_of(details) == (answered, 4)
+    assert row.latest_ack_timestamp == details.latest_ack_timestamp == at_ms
+    assert {subtasks_of(task) for task in details.tasks.values()} == {(answered // 2, 2)}
+    assert row.state_size == sum(task.state_size for task in details.tasks.values())
+    for vertex in job.vertices:
+        task = task_details(job, 4, vertex)
+        assert (task.status, subtasks_of(task)) == ("IN_PROGRESS", (answered // 2, 2))
+        assert [s.class_name for s in task.subtasks] == ["completed" if answered else "pending"] * 2
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_checkpoint_that_failed_keeps_the_answers_of_its_subtasks(written: bool) -> None:
+    """Whether it failed before the cut, or in writing the manifest."""
+    statistics = CheckpointStatistics()
+    statistics.triggered(4, False, 1_000)
+    if written:
+        statistics.answered(MANIFEST, 7.2)
+    statistics.report(CheckpointReport(4, CheckpointStatus.FAILED, False, 1_000, failure="no room"))
+    job = replace(view(1, 4), checkpoints=statistics.view)
+    (row,) = checkpoints(job, 10).history
+    details = checkpoint_details(job, 4)
+    answered = 4 if written else 0
+    assert subtasks_of(row) == subtasks_of(details) == (answered, 4)
+    assert sum(task.num_acknowledged_subtasks for task in details.tasks.values()) == answered
+    assert (row.latest_ack_timestamp, row.status) == (1_007 if written else -1, "FAILED")
 
 
 @pytest.mark.row("S-CKPT-13")

@@ -10,6 +10,8 @@ import pytest
 from firesteel.common.configuration import Configuration
 from firesteel.spark import settings
 from firesteel.spark.settings import session_settings, settings_of
+from firesteel.storage.bounded_calls import bound_calls, call_limit_s
+from tests.spark.conftest import MakeEnvironment
 
 OPTIONS = "spark.driver.extraJavaOptions"
 DAEMON = "spark.python.daemon.module"
@@ -22,6 +24,18 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(settings, "process_directory", lambda: tmp_path)
     monkeypatch.setattr(settings, "named_directory", lambda name: tmp_path / name)
     return tmp_path
+
+
+@pytest.mark.spark
+def test_workers_wait_for_hdfs_as_long_as_the_job_says(environment: MakeEnvironment) -> None:
+    try:
+        limits = (
+            environment(1, firesteel_hdfs_timeout="7 s").from_collection([1]).map(lambda _: call_limit_s())
+        )
+        assert list(limits.execute_and_collect()) == [7.0]
+        assert call_limit_s() == 7.0, "so does the driver"
+    finally:
+        bound_calls(Configuration())
 
 
 def test_those_of_the_jvm_are_in_the_directory_of_the_process(directory: Path) -> None:

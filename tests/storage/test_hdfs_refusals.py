@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from firesteel.common.errors import ConfigurationError, StorageError
-from firesteel.storage import hdfs
+from firesteel.storage import hdfs_client
 from firesteel.storage.filesystems import _arrow_root, resolve
 
 
@@ -38,7 +38,7 @@ def test_without_a_client_both_ways_to_one_are_named(monkeypatch: pytest.MonkeyP
 
 
 def test_a_name_node_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hdfs, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(hdfs_client, "_PATIENCE_S", 1.0)
     said = refused("hdfs://127.0.0.1:1/x", StorageError)
     assert "The name node of hdfs://127.0.0.1:1 cannot be reached" in said
     assert "fs.defaultFS" in said

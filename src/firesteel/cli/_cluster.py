@@ -127,7 +127,7 @@ def _start_in_background() -> None:
             start_new_session=True,
         )
     os.close(writing)
-    url = _answer(reading, process)
+    url = _answer(reading, process, log)
     if not url:
         raise click.ClickException(f"The cluster did not start: {_complaint(log, begun)}\nIts log is {log}")
     click.echo(f"The cluster is at {url}, process {process.pid}; its files are in {directory}")
@@ -139,8 +139,8 @@ def _settings() -> dict[str, str]:
     return session_defaults().to_dict()
 
 
-def _answer(descriptor: int, process: subprocess.Popen[bytes]) -> str:
-    """Where the cluster is; nothing: it has ended."""
+def _answer(descriptor: int, process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where the cluster is; nothing: it has ended. Raises ClickException when it is not there in time."""
     import select
 
     until_s = time.monotonic() + _START_S
@@ -150,7 +150,15 @@ def _answer(descriptor: int, process: subprocess.Popen[bytes]) -> str:
                 return told.read().decode()
             if process.poll() is not None:
                 return ""
-    return ""
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    raise click.ClickException(
+        f"The cluster did not start within {_START_S:g} s, and was ended. Its log says how far it came: {log}"
+    )
 
 
 def _complaint(log: Path, begun: int) -> str:

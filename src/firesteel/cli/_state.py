@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+from typing import Any, Final
 
 import click
 import msgspec
 
 from firesteel.cli._talking import JOBMANAGER, JSON, as_job_id, client_of, is_job_id, table, talking
 
+_OF_JOB_IDS: Final = frozenset("0123456789abcdef")
 _UNTRUSTED = click.option(
     "--untrusted", is_flag=True, help="PATH may come from anybody: refuse what could run code."
 )
@@ -52,6 +54,11 @@ def list_states(untrusted: bool, snapshot: str, as_json: bool, jobmanager: str |
 
 
 def _is_job(snapshot: str, untrusted: bool) -> bool:
+    if set(snapshot.lower()) <= _OF_JOB_IDS and not is_job_id(snapshot) and not os.path.exists(snapshot):
+        raise click.BadParameter(
+            f"{snapshot} is neither the id of a job, 32 hexadecimal digits as `firesteel list` shows them, "
+            "nor a path"
+        )
     if is_job_id(snapshot) and untrusted:
         raise click.UsageError("--untrusted is for a PATH: the process of a JOB reads its state itself.")
     return is_job_id(snapshot)

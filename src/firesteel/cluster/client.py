@@ -126,16 +126,14 @@ class RestClient:
         """
         data = body if isinstance(body, bytes) else msgspec.json.encode({} if body is None else body)
         shown = {key: value for key, value in (query or {}).items() if value is not None}
-        target = f"{path}?{urlencode(shown)}" if shown else path
-        status, content = self._answer(method, target, data, isinstance(body, bytes))
+        status, content = self._answer(method, _target(path, shown), data, isinstance(body, bytes))
         if status >= 300:
             raise RequestRefusedError(status, _refusal(content))
         return msgspec.json.decode(content or b"{}", type=kind)
 
     def content(self, path: str, **query: Any) -> bytes:
         """An answer that is a text, as it is: a part of a log may begin and end within a character."""
-        target = f"{path}?{urlencode(query)}" if query else path
-        status, content = self._answer("GET", target, b"", False)
+        status, content = self._answer("GET", _target(path, query), b"", False)
         if status >= 300:
             raise RequestRefusedError(status, _refusal(content))
         return content
@@ -211,6 +209,11 @@ class RestClient:
             detail=str(error) or type(error).__name__,
             hint="start one by `firesteel cluster start`, or say where it is by -m HOST:PORT",
         )
+
+
+def _target(path: str, query: Mapping[str, Any]) -> str:
+    """A path, which is not quoted yet, with a query, which is: a space as %20, for + would be quoted anew."""
+    return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
 
 
 def _refusal(content: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -188,9 +189,17 @@ def operation_value(client: RestClient, path: str) -> dict[str, Any]:
             value: dict[str, Any] = found["operation"]
             cause = value.get("failure-cause")
             if cause is not None:
-                raise JobExecutionError(f"{cause['class']}: the command failed", detail=cause["stack-trace"])
+                raise _failure(cause["class"], cause["stack-trace"])
             return value
         time.sleep(0.2)
+
+
+def _failure(kind: str, stack: str) -> JobExecutionError:
+    """What is said of a failure: an error of ours says all there is to say, any other one with its stack."""
+    *_, last = [None, *re.finditer(rf"^(?:([\w.]+)\.)?{re.escape(kind)}: ", stack, re.MULTILINE)]
+    if last is not None and (last[1] or "").startswith("firesteel."):
+        return JobExecutionError(stack[last.end() :].strip())
+    return JobExecutionError(f"{kind}: the command failed", detail=stack)
 
 
 def _values(end: JobEnd) -> dict[str, Any]:

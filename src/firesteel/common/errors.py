@@ -113,6 +113,15 @@ class StorageError(FiresteelError, OSError):
     """A file of a job cannot be written: there is no room, no right to it, or no such place."""
 
 
+class StorageUnavailableError(StorageError):
+    """A storage does not answer, or not in time; what was asked of it may work later.
+
+    :ivar undone: whether it is certain that nothing of it was done, or will be.
+    """
+
+    undone = False
+
+
 class StateError(FiresteelError):
     """State was used in a way it does not allow, or what is stored does not match what is asked for."""
 

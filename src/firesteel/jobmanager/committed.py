@@ -18,7 +18,7 @@ class CommittedCut:
     """What a job has committed, for those who read its state.
 
     :param now_ms: processing time of the epoch.
-    :param vertices: the names of their files are complete; the files stay until the next epoch is committed.
+    :param vertices: the names of their files are complete; they stay as long as somebody looks.
     """
 
     epoch: int

@@ -65,6 +65,7 @@ from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
 from firesteel.state.backends import local_directory
+from firesteel.storage.bounded_calls import bound_calls
 from firesteel.storage.process_directory import named_directory, process_directory
 
 if TYPE_CHECKING:
@@ -255,6 +256,7 @@ class Executor:
         """
         configuration: Configuration = env.configuration
         check(configuration)
+        bound_calls(configuration)
         self._serve(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         root = _configured_root(configuration) or str(process_directory())

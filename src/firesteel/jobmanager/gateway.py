@@ -101,7 +101,8 @@ class JobGateway:
         return request.result
 
     def look(self, look: Callable[[CommittedCut], T]) -> Future[T]:
-        """Ask for what a function finds in the state as of the last committed epoch. The job waits for it."""
+        """Ask for what a function finds in the state as of the last committed epoch. The job goes on
+        meanwhile."""
         request = StateRequest(look)
         self._mailbox.put(request)
         return request.result

@@ -30,6 +30,7 @@ from firesteel.jobmanager.epoch_mover import EpochMover
 from firesteel.jobmanager.epochs import EpochEngine, EpochRunner
 from firesteel.jobmanager.layout import LayOut, Layout
 from firesteel.jobmanager.ledger import Ledger
+from firesteel.jobmanager.looks import Looks
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import JobOptions
 from firesteel.jobmanager.pacing import Pacer
@@ -139,13 +140,19 @@ class JobMaster:
             self._checkpoint_covers,
             lambda number: self._course.run.notices.add(number, False),
         )
+        self._looks = Looks(
+            job_id,
+            self._checkpoints.shared,
+            lambda: self._course.run.committed(self._course.epoch, self._course.now_ms),
+            lambda: self._course.run.files,
+        )
         self._requests = RequestServer(
             job_id,
             mailbox,
             observer,
             self._snapshots,
             lambda: self._course.accumulated.by_name,
-            lambda: self._course.run.committed(self._course.epoch, self._course.now_ms),
+            self._looks,
             lambda: self._course.run.sources.drain(),
             self._rescaler.ask,
         )
@@ -226,6 +233,7 @@ class JobMaster:
             try:
                 self._rescaler.job_ended()
                 self._observer.ended(ended_ms)
+                self._looks.end()
                 self._close(outcome)
             finally:
                 self._mailbox.close(outcome)

@@ -250,7 +250,7 @@ class JobObserver:
         vertices = self._next.info.vertices
         if report is not None:
             self._tell(_event_of(report, tuple(vertex.name for vertex in vertices), now_ms))
-        elif begun is not None:
+        elif begun is not None and begun.snapshot_ms is None:
             sources = tuple(vertex.name for vertex in vertices if not vertex.inputs)
             self._tell(CheckpointTriggered(now_ms, begun.id, begun.savepoint, sources))
         self.publish()

@@ -113,17 +113,11 @@ class AccumulatorsRequest(Request[dict[str, Any]]):
 class StateRequest(Request[Any]):
     """A look at the state; the answer is what it finds.
 
-    :param look: called in the job's own thread, which waits for it.
+    :param look: called in a thread of its own (``looks.py``): the job goes on meanwhile.
     """
 
     is_told: ClassVar[bool] = False  # who watches a value looks often
     look: Callable[[CommittedCut], Any]
-
-    def give(self, cut: Callable[[], CommittedCut]) -> None:
-        try:
-            self.done(self.look(cut()))
-        except Exception as e:  # there is no such state, or its files cannot be read: the job goes on
-            self.failed(e)
 
 
 @dataclass(slots=True)

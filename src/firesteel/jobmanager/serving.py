@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from firesteel.common.job_id import JobID
-from firesteel.jobmanager.committed import CommittedCut
+from firesteel.jobmanager.looks import Looks
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.requests import (
     AccumulatorsRequest,
@@ -26,7 +26,7 @@ class RequestServer:
     """Belongs to the job's own thread.
 
     :param accumulators: those of the job as they are now.
-    :param committed: its state as it is now.
+    :param looks: takes requests for looks at its state, and answers them later.
     :param drain: makes the sources of the job end.
     :param rescale: takes a request for another parallelism, and answers it later.
     :ivar last_wish: the savepoint that a job ends with that is drained; None: it is not drained.
@@ -39,7 +39,7 @@ class RequestServer:
         observer: JobObserver,
         snapshots: Snapshots,
         accumulators: Callable[[], Mapping[str, Any]],
-        committed: Callable[[], CommittedCut],
+        looks: Looks,
         drain: Callable[[], None],
         rescale: Callable[[RescaleRequest], None],
     ) -> None:
@@ -49,12 +49,13 @@ class RequestServer:
         self._observer = observer
         self._snapshots = snapshots
         self._accumulators = accumulators
-        self._committed = committed
+        self._looks = looks
         self._drain = drain
         self._rescale = rescale
 
     def serve(self) -> SavepointRequest | None:
         """Do what was asked for; the savepoint that the job ends with, if there is one."""
+        self._looks.settle()
         while (request := self._take()) is not None:
             match request:
                 case SavepointRequest():
@@ -65,7 +66,7 @@ class RequestServer:
                 case AccumulatorsRequest():
                     request.give(self._accumulators())
                 case StateRequest():
-                    request.give(self._committed)
+                    self._looks.begin(request)
                 case RescaleRequest():
                     self._rescale(request)
                 case CancelRequest():

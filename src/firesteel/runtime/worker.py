@@ -50,6 +50,7 @@ from firesteel.state.backend import SubtaskState
 from firesteel.state.backends import state_limits
 from firesteel.state.files import StateFiles
 from firesteel.state.local_copies import local_copies
+from firesteel.storage.bounded_calls import bound_calls
 
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 _OPENS_BETWEEN_COLLECTIONS: Final = 16
@@ -96,8 +97,10 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     level = _levels.get(key)
     if level is None:
         program, placed = _load_program(descriptor)
+        configuration = Configuration.from_dict(program.settings)
+        bound_calls(configuration)
         if _dedicated:
-            listen(log_level(Configuration.from_dict(program.settings)))
+            listen(log_level(configuration))
             _enter(placed.directory)
         level = _levels[key] = _open_level(program, placed, descriptor, subtask)
         level.directory = placed.directory

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
-from firesteel.common.errors import StateCorruptionError
+from firesteel.common.errors import StateCorruptionError, StorageUnavailableError
 from firesteel.state.line import RunRef
 from firesteel.state.local_copies import LocalCopies
 from firesteel.state.runs import ConvertValues, Run
@@ -160,7 +160,7 @@ class StateFiles:
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """``length`` bytes from ``offset`` on; to the end when None. Raises StateCorruptionError when the
-        file is missing."""
+        file is missing, StorageUnavailableError when that is not known."""
         path = self.path_of(name)
         try:
             if "://" in path:
@@ -171,6 +171,8 @@ class StateFiles:
             with open(path, "rb") as file:
                 file.seek(offset)
                 return file.read(-1 if length is None else length)
+        except StorageUnavailableError:
+            raise  # it says nothing of the file
         except OSError as error:
             raise _unreadable(path, error) from error
 

@@ -1,6 +1,6 @@
 """What a job that runs keeps, as of its last committed epoch, with keys and values as JSON.
 
-A *look* is a function that ``JobGateway.look`` has called in the job's own thread.
+A *look* is a function that ``JobGateway.look`` has called beside the job's own thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def look_at_key(operator: str, state: str, key: str) -> Callable[[CommittedCut],
 
 
 def _of_key(vertex: VertexEntry, key: Any) -> VertexEntry:
-    """The vertex with the state of that subtask alone which has the key: the job waits for what is read."""
+    """The vertex with the state of that subtask alone which has the key: no other is read."""
     own = subtask_of_key(key, vertex.max_parallelism, vertex.parallelism)
     subtasks = tuple(s if i == own else SubtaskEntry() for i, s in enumerate(vertex.subtasks))
     return replace(vertex, subtasks=subtasks)

@@ -21,7 +21,7 @@ from stat import S_IFBLK, S_IFCHR, S_IFIFO, S_IFLNK, S_IFMT, S_IFSOCK, S_ISDIR
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlparse
 
-from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.errors import ConfigurationError, FiresteelError, StorageUnavailableError
 from firesteel.common.masking import remember_address
 from firesteel.storage.durable import replace_durably
 from firesteel.storage.private_files import make_directories, private_opener, writing
@@ -238,7 +238,11 @@ class ArrowStorage:
         temporary = _temporary(path)
         filesystem, inner = arrow_file_system(path)
         try:
-            self._copy(source, temporary)
+            try:
+                self._copy(source, temporary)
+            except StorageUnavailableError as error:
+                error.undone = True  # there is no file of the name ``path``
+                raise
             filesystem.move(arrow_file_system(temporary)[1], inner)
         except BaseException:
             with suppress(OSError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.rest.dashboard.browser import NARROW, WIDE, opened
 from tests.rest.dashboard.shop import HOSTILE, Shop, behind, statements
@@ -213,6 +213,31 @@ def test_checkpoints_open_by_vertex(browser: Browser, jobs: Shop) -> None:
         page.locator("tbody button").first.click()
         expect(page.locator("tr.detail")).to_contain_text("revenue of customers")
         expect(page.locator("main")).to_contain_text("firesteel run -s")
+
+
+def test_a_checkpoint_that_is_being_taken_says_what_its_vertices_say(browser: Browser, jobs: Shop) -> None:
+    """The list was asked for before the checkpoint was complete, its details after that."""
+    path = f"jobs/{jobs.ids['cancelled']}/checkpoints"
+
+    def earlier(route: Route) -> None:
+        response = route.fetch()
+        found = response.json()
+        found["history"][0] |= {"status": "IN_PROGRESS", "num_acknowledged_subtasks": 0}
+        route.fulfill(response=response, json=found)
+
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        page.route(re.compile(f"{path}$"), earlier)
+        show(page, f"job/{jobs.ids['cancelled']}/checkpoints")
+        row = page.locator("tbody tr").first
+        expect(row).to_contain_text(re.compile("^\\d+Checkpoint.*0/", re.DOTALL))
+        row.locator("button").click()
+        expect(page.locator("tr.detail")).to_contain_text("revenue of customers")
+        vertices = page.locator("tr.detail tbody td:last-child").all_text_contents()
+        of_vertices = [tuple(map(int, text.split("/"))) for text in vertices]
+        answered, there = (sum(column) for column in zip(*of_vertices, strict=True))
+        assert answered == there > 0
+        expect(row.locator("td").last).to_have_text(f"{answered}/{there}")
 
 
 def test_a_flame_graph_shows_what_tasks_do(browser: Browser, jobs: Shop) -> None:

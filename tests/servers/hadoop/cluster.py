@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,6 +131,21 @@ class Hadoop:
     def place(self) -> str:
         """The URI of a directory that no other test has."""
         return f"{self.uri}/place-{next(self._numbers)}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that has the name node and the data node in it."""
+        assert self._process is not None
+        return self._process.pid
+
+    @contextmanager
+    def without_name_node(self) -> Iterator[None]:
+        """The data node stays. What the name node knows is on its disk, and is there again afterwards."""
+        self._dfs.shutdownNameNode(0)
+        try:
+            yield
+        finally:
+            self._dfs.restartNameNode(0)
 
     def stop(self) -> None:
         if self._process is None:

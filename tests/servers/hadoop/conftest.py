@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from firesteel.storage import filesystems
 from tests.servers.hadoop.cluster import Hadoop
 
 
@@ -16,6 +17,14 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
         yield running.start()
     finally:
         running.stop()
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The test opens its file systems itself, and leaves none of them behind."""
+    filesystems._arrow_root.cache_clear()
+    yield
+    filesystems._arrow_root.cache_clear()
 
 
 @pytest.fixture

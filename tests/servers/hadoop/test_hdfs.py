@@ -7,7 +7,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -31,7 +30,7 @@ from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.history.archives import Archives
 from firesteel.history.settings import HistorySettings
 from firesteel.state.files import StateFiles
-from firesteel.storage import filesystems, hdfs
+from firesteel.storage import hdfs_client
 from firesteel.storage.filesystems import arrow_file_system, expand, resolve, walk
 from firesteel.testing import MiniCluster
 from tests.history.support import flink_archive, shown
@@ -55,14 +54,6 @@ from tests.state.test_manifest import MANIFEST as FULL
 from tests.waiting import patience, until
 
 MANIFEST = msgspec.structs.replace(FULL, vertices=())
-
-
-@pytest.fixture
-def anew() -> Iterator[None]:
-    """The test opens its file systems itself, and leaves none of them behind."""
-    filesystems._arrow_root.cache_clear()
-    yield
-    filesystems._arrow_root.cache_clear()
 
 
 @pytest.mark.row("S-DEPLOY-12", "S-CONN-09", "S-ECO-06", "S-LIB-05")
@@ -257,7 +248,7 @@ def test_a_name_node_that_is_not_there(anew: None) -> None:
 
 
 def test_a_name_node_that_does_not_answer(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hdfs, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(hdfs_client, "_PATIENCE_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"hdfs://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(StorageError, match="cannot be reached: no answer within"):

@@ -72,6 +72,14 @@ SPARK_LOG: Final = word(
     "Where Spark's own log goes.",
     scope="process",
 )
+HDFS_TIMEOUT: Final = duration(
+    "firesteel.hdfs.timeout",
+    120_000,
+    "How long the client hdfs-native waits for an answer of HDFS before it is an error; the next access "
+    "connects anew. Of several jobs in a process the last one that begins decides.",
+    bounds=Bounds(1),
+    scope="process",
+)
 CEP_MAX_PARTIAL_MATCHES: Final = integer(
     "firesteel.cep.max-partial-matches-per-key",
     100_000,

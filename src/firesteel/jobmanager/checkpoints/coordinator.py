@@ -11,7 +11,13 @@ from contextlib import suppress
 from typing import Final
 
 from firesteel.common.clock import Clock
-from firesteel.common.errors import FiresteelError, StateCorruptionError, StateError, StorageError
+from firesteel.common.errors import (
+    FiresteelError,
+    StateCorruptionError,
+    StateError,
+    StorageError,
+    StorageUnavailableError,
+)
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
@@ -23,7 +29,6 @@ from firesteel.jobmanager.checkpoints.statistics import (
     CheckpointStatus,
     CheckpointsView,
     file_sizes,
-    subtask_states,
 )
 from firesteel.jobmanager.checkpoints.storage import CheckpointStorage, HandedOverError, SupersededError
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint, CompletedCheckpoints
@@ -135,16 +140,20 @@ class CheckpointCoordinator:
         number = self.new_id()
         self.statistics.triggered(number, False, now_ms)
         begun_s = self._clock.monotonic_s()
+        published = False
         try:
             manifest = cut(number)
             cut_s = self._clock.monotonic_s()
+            self.statistics.answered(manifest, (cut_s - begun_s) * 1000)
             path, size = self.storage.publish(manifest)
+            published = True
             self._check_in_time(begun_s)
             self.storage.check()
         except SupersededError:
             raise
         except Exception as error:
-            self._withdraw(number, error)
+            unwritten = not published and isinstance(error, StorageUnavailableError) and error.undone
+            self._withdraw(number, error, unwritten)
             self._failed(number, now_ms, error)
             return None
         finally:
@@ -155,7 +164,7 @@ class CheckpointCoordinator:
         self._held = frozenset()
         self._failures = self._not_stored = 0
         written_s = self._clock.monotonic_s()
-        self._report(checkpoint, now_ms, size, (cut_s - begun_s) * 1000, (written_s - cut_s) * 1000)
+        self._report(checkpoint, now_ms, size, (written_s - cut_s) * 1000)
         return checkpoint
 
     @property
@@ -168,12 +177,17 @@ class CheckpointCoordinator:
         self._next_id += 1
         return self._next_id - 1
 
-    def _withdraw(self, number: int, error: Exception) -> None:
+    def _withdraw(self, number: int, error: Exception, unwritten: bool) -> None:
         """Remove a checkpoint that failed but may have been written. The job goes on as if it did not exist
-        and may abort what it promises to commit, so it must never be restored."""
+        and may abort what it promises to commit, so it must never be restored.
+
+        :param unwritten: it was certainly not written.
+        """
         try:
             self.storage.discard(self.storage.path_of(number))
         except Exception as left:
+            if unwritten:  # what there is of it is no checkpoint
+                return
             raise UncertainCheckpointError(
                 f"Checkpoint {number} failed, and it cannot be made sure that it is gone: {left}",
                 detail=f"it failed because of {type(error).__name__}: {error}",
@@ -208,9 +222,7 @@ class CheckpointCoordinator:
                 hint="see execution.checkpointing.tolerable-failed-checkpoints",
             ) from error
 
-    def _report(
-        self, checkpoint: CompletedCheckpoint, now_ms: int, size: int, snapshot_ms: float, write_ms: float
-    ) -> None:
+    def _report(self, checkpoint: CompletedCheckpoint, now_ms: int, size: int, write_ms: float) -> None:
         sizes = file_sizes(checkpoint.manifest)
         new = sum(length for path, length in sizes.items() if path not in self._known)
         self._known = frozenset(sizes)
@@ -221,12 +233,10 @@ class CheckpointCoordinator:
                 CheckpointStatus.COMPLETED,
                 False,
                 now_ms,
-                snapshot_ms,
-                write_ms,
+                write_ms=write_ms,
                 state_bytes=sum(sizes.values()),
                 checkpointed_bytes=new + size,
                 path=checkpoint.path,
-                subtasks=subtask_states(checkpoint.manifest),
             )
         )
 

@@ -35,6 +35,7 @@ class CheckpointReport(msgspec.Struct, frozen=True):
 
     :param snapshot_ms: taking the cut in memory; ``write_ms``: the manifest, and what a savepoint copies;
         ``commit_ms``: making the output visible that it covers.
+    :param answered: whether all subtasks had answered when it failed.
     :param state_bytes: of all state files it refers to; ``checkpointed_bytes``: of those, and of the
         manifest, that no earlier checkpoint had.
     """
@@ -52,10 +53,17 @@ class CheckpointReport(msgspec.Struct, frozen=True):
     path: str | None = None
     failure: str | None = None
     subtasks: tuple[SubtaskState, ...] = ()
+    answered: bool = False
 
     @property
     def duration_ms(self) -> float:
         return self.snapshot_ms + self.write_ms + self.commit_ms
+
+    @property
+    def acknowledged_ms(self) -> int | None:
+        """When all subtasks had answered: what follows is work of the driver. None: they have not."""
+        answered = self.answered or self.status is CheckpointStatus.COMPLETED
+        return self.triggered_ms + int(self.snapshot_ms) if answered else None
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -81,11 +89,25 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class InProgress(msgspec.Struct, frozen=True):
-    """The checkpoint or savepoint that is being taken."""
+    """The checkpoint or savepoint that is being taken.
+
+    :param snapshot_ms: how long the cut has taken; None: it is not there yet.
+    """
 
     id: int
     savepoint: bool
     triggered_ms: int
+    snapshot_ms: float | None = None
+    subtasks: tuple[SubtaskState, ...] = ()
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(part.state_bytes for part in self.subtasks)
+
+    @property
+    def acknowledged_ms(self) -> int | None:
+        """When all subtasks had answered; None: they have not."""
+        return None if self.snapshot_ms is None else self.triggered_ms + int(self.snapshot_ms)
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -162,6 +184,15 @@ class CheckpointStatistics:
         self._change(in_progress=InProgress(number, savepoint, now_ms))
         self.on_change(None)
 
+    def answered(self, manifest: Manifest, snapshot_ms: float) -> None:
+        """The cut of the one that is being taken is there: its subtasks have answered, all at once."""
+        pending = self.view.in_progress
+        assert pending is not None
+        subtasks = subtask_states(manifest)
+        pending = msgspec.structs.replace(pending, snapshot_ms=snapshot_ms, subtasks=subtasks)
+        self._change(in_progress=pending)
+        self.on_change(None)
+
     def committed(self, elapsed_ms: float) -> None:
         """The output that the newest checkpoint covers is visible."""
         *before, newest = self.view.history
@@ -185,7 +216,16 @@ class CheckpointStatistics:
             self.on_change(None)
 
     def report(self, report: CheckpointReport) -> None:
-        view = self.view
+        """The one that was being taken is complete, or has failed."""
+        view, pending = self.view, self.view.in_progress
+        if pending is not None and pending.snapshot_ms is not None:
+            report = msgspec.structs.replace(
+                report,
+                answered=True,
+                snapshot_ms=pending.snapshot_ms,
+                state_bytes=report.state_bytes or pending.state_bytes,
+                subtasks=pending.subtasks,
+            )
         self._change(in_progress=None, history=(*view.history, report)[-_KEPT:])
         if report.status is CheckpointStatus.FAILED:
             self._change(failed=view.failed + 1, latest_failed=report)

@@ -32,6 +32,7 @@ from firesteel.common.errors import (
     FiresteelError,
     PathNotFoundError,
     StateCorruptionError,
+    StorageUnavailableError,
 )
 from firesteel.jobmanager.checkpoints.results import RESULT
 from firesteel.state.files import StateFiles
@@ -241,10 +242,10 @@ def remove_manifest(path: str) -> None:
     """Make the directory of a checkpoint or savepoint none: its manifest goes, and what a driver that was
     killed has left of one; then the directory, unless something else is in it."""
     storage, where = resolve(path)
-    storage.delete(join(where, METADATA))  # first: what is left is not a checkpoint any more
     for info in storage.list_dir(where):
         if info.name.startswith(f".{METADATA}."):
-            storage.delete(info.path)
+            storage.delete(info.path)  # first: a storage that was away may still rename it to the manifest
+    storage.delete(join(where, METADATA))
     storage.delete_empty(where)
 
 
@@ -286,7 +287,7 @@ def load_manifest(path: str) -> Manifest:
             )
         with storage.open_input(file) as stream:
             data = stream.read()
-    except PathNotFoundError:
+    except (PathNotFoundError, StorageUnavailableError):
         raise
     except OSError as error:
         raise StateCorruptionError(
@@ -320,6 +321,8 @@ def check_files(manifest: Manifest, name: str) -> None:
         storage, inner = resolve(path)
         try:
             info = storage.info(inner)
+        except StorageUnavailableError:
+            raise
         except OSError as error:
             raise _incomplete(name, f"the state file {path} cannot be read: {error.strerror}") from error
         if info is None or info.is_dir or info.size < length:

@@ -115,7 +115,7 @@ def _checkpoint(
         is_savepoint=report.savepoint,
         savepoint_format="CANONICAL" if report.savepoint else None,
         trigger_timestamp=report.triggered_ms,
-        latest_ack_timestamp=_acknowledged_ms(report) if done else NO_TIME,
+        latest_ack_timestamp=_time(report.acknowledged_ms),
         checkpointed_size=report.checkpointed_bytes,
         state_size=report.state_bytes,
         end_to_end_duration=int(report.duration_ms),
@@ -123,7 +123,7 @@ def _checkpoint(
         processed_data=0,
         persisted_data=report.persisted_in_flight_bytes,
         num_subtasks=subtasks,
-        num_acknowledged_subtasks=subtasks if done else 0,
+        num_acknowledged_subtasks=0 if report.acknowledged_ms is None else subtasks,
         checkpoint_type="SAVEPOINT" if report.savepoint else "CHECKPOINT",
         tasks=tasks or {},
         **(_of_completed(view, report) if done else _of_failed(report)),
@@ -140,7 +140,10 @@ def _of_failed(report: CheckpointReport) -> dict[str, Any]:
     return {"failure_timestamp": failed_ms, "failure_message": report.failure}
 
 
-def _pending(view: JobView, pending: InProgress) -> Checkpoint:
+def _pending(
+    view: JobView, pending: InProgress, tasks: dict[str, TaskCheckpoint] | None = None
+) -> Checkpoint:
+    subtasks = _subtasks(view.vertices)
     return Checkpoint(
         class_name="in_progress",
         id=pending.id,
@@ -148,17 +151,17 @@ def _pending(view: JobView, pending: InProgress) -> Checkpoint:
         is_savepoint=pending.savepoint,
         savepoint_format="CANONICAL" if pending.savepoint else None,
         trigger_timestamp=pending.triggered_ms,
-        latest_ack_timestamp=NO_TIME,
+        latest_ack_timestamp=_time(pending.acknowledged_ms),
         checkpointed_size=0,
-        state_size=0,
+        state_size=pending.state_bytes,
         end_to_end_duration=max(0, view.published_ms - pending.triggered_ms),
         alignment_buffered=0,
         processed_data=0,
         persisted_data=0,
-        num_subtasks=_subtasks(view.vertices),
-        num_acknowledged_subtasks=0,
+        num_subtasks=subtasks,
+        num_acknowledged_subtasks=0 if pending.acknowledged_ms is None else subtasks,
         checkpoint_type="SAVEPOINT" if pending.savepoint else "CHECKPOINT",
-        tasks={},
+        tasks=tasks or {},
     )
 
 
@@ -166,9 +169,8 @@ def _subtasks(vertices: Iterable[VertexView]) -> int:
     return sum(vertex.info.parallelism for vertex in vertices)
 
 
-def _acknowledged_ms(report: CheckpointReport) -> int:
-    """All subtasks have answered when the cut is there; what follows is work of the driver."""
-    return report.triggered_ms + int(report.snapshot_ms)
+def _time(instant_ms: int | None) -> int:
+    return NO_TIME if instant_ms is None else instant_ms
 
 
 # ---- details
@@ -191,30 +193,31 @@ def checkpoint_details(view: JobView, number: int) -> Checkpoint:
     :raises RestError: 404: it is unknown, or too old.
     """
     report = _find(view, number)
+    tasks = {v.id: TaskCheckpoint(**_task(report, v)) for v in view.vertices}
     if isinstance(report, InProgress):
-        return _pending(view, report)
-    return _checkpoint(view, report, {v.id: TaskCheckpoint(**_task(report, v)) for v in view.vertices})
+        return _pending(view, report, tasks)
+    return _checkpoint(view, report, tasks)
 
 
-def _task(report: CheckpointReport, vertex: VertexView) -> dict[str, Any]:
-    done = report.status is CheckpointStatus.COMPLETED
+def _task(report: CheckpointReport | InProgress, vertex: VertexView) -> dict[str, Any]:
+    answered = report.acknowledged_ms is not None
     sizes = _sizes(report, vertex)
     return {
         "id": report.id,
-        "status": report.status.value,
-        "latest_ack_timestamp": _acknowledged_ms(report) if done else NO_TIME,
+        "status": "IN_PROGRESS" if isinstance(report, InProgress) else report.status.value,
+        "latest_ack_timestamp": _time(report.acknowledged_ms),
         "checkpointed_size": _new_bytes(report, sum(sizes)),
         "state_size": sum(sizes),
-        "end_to_end_duration": int(report.snapshot_ms),
+        "end_to_end_duration": int(report.snapshot_ms or 0) if answered else NO_TIME,
         "alignment_buffered": 0,
         "processed_data": 0,
         "persisted_data": 0,
         "num_subtasks": vertex.info.parallelism,
-        "num_acknowledged_subtasks": vertex.info.parallelism if done else 0,
+        "num_acknowledged_subtasks": vertex.info.parallelism if answered else 0,
     }
 
 
-def _sizes(report: CheckpointReport, vertex: VertexView) -> list[int]:
+def _sizes(report: CheckpointReport | InProgress, vertex: VertexView) -> list[int]:
     sizes = [0] * vertex.info.parallelism
     for part in report.subtasks:
         if part.vertex == vertex.id and part.subtask < len(sizes):
@@ -222,7 +225,7 @@ def _sizes(report: CheckpointReport, vertex: VertexView) -> list[int]:
     return sizes
 
 
-def _new_bytes(report: CheckpointReport, state_bytes: int) -> int:
+def _new_bytes(report: CheckpointReport | InProgress, state_bytes: int) -> int:
     """What a subtask has written for it. Subtasks share files, so of a checkpoint it is known as a whole
     only; nothing is new where there is nothing, and all of it is in a savepoint."""
     return state_bytes if report.savepoint or not state_bytes else NOT_AVAILABLE
@@ -231,48 +234,27 @@ def _new_bytes(report: CheckpointReport, state_bytes: int) -> int:
 def task_details(view: JobView, number: int, vertex: VertexView) -> TaskCheckpointDetails:
     """A vertex in a checkpoint, with its subtasks."""
     report = _find(view, number)
-    if isinstance(report, InProgress):
-        return _pending_task(report, vertex)
-    done = report.status is CheckpointStatus.COMPLETED
     sizes = _sizes(report, vertex)
     return TaskCheckpointDetails(
         **_task(report, vertex),
-        summary=_subtasks_summary(report, sizes) if done else None,
-        subtasks=[_subtask(report, i, size, done) for i, size in enumerate(sizes)],
+        summary=None if report.acknowledged_ms is None else _subtasks_summary(report, sizes),
+        subtasks=[_subtask(report, i, size) for i, size in enumerate(sizes)],
     )
 
 
-def _pending_task(pending: InProgress, vertex: VertexView) -> TaskCheckpointDetails:
-    indexes = range(vertex.info.parallelism)
-    return TaskCheckpointDetails(
-        id=pending.id,
-        status="IN_PROGRESS",
-        latest_ack_timestamp=NO_TIME,
-        checkpointed_size=0,
-        state_size=0,
-        end_to_end_duration=NO_TIME,
-        alignment_buffered=0,
-        processed_data=0,
-        persisted_data=0,
-        num_subtasks=len(indexes),
-        num_acknowledged_subtasks=0,
-        summary=None,
-        subtasks=[SubtaskCheckpoint(class_name="pending", index=i, status="pending") for i in indexes],
-    )
-
-
-def _subtask(report: CheckpointReport, index: int, size: int, done: bool) -> SubtaskCheckpoint:
-    if not done:
+def _subtask(report: CheckpointReport | InProgress, index: int, size: int) -> SubtaskCheckpoint:
+    snapshot_ms = int(report.snapshot_ms or 0)
+    if report.acknowledged_ms is None:
         return SubtaskCheckpoint(class_name="pending", index=index, status="pending")
     return SubtaskCheckpoint(
         class_name="completed",
         index=index,
         status="completed",
-        ack_timestamp=_acknowledged_ms(report),
-        end_to_end_duration=int(report.snapshot_ms),
+        ack_timestamp=report.acknowledged_ms,
+        end_to_end_duration=snapshot_ms,
         checkpointed_size=_new_bytes(report, size),
         state_size=size,
-        checkpoint=SubtaskDurations(sync=int(report.snapshot_ms), asynchronous=0),
+        checkpoint=SubtaskDurations(sync=snapshot_ms, asynchronous=0),
         alignment=SubtaskAlignment(buffered=0, processed=0, persisted=0, duration=0),
         start_delay=0,
         unaligned_checkpoint=False,
@@ -280,7 +262,7 @@ def _subtask(report: CheckpointReport, index: int, size: int, done: bool) -> Sub
     )
 
 
-def _subtasks_summary(report: CheckpointReport, sizes: list[int]) -> SubtasksSummary:
+def _subtasks_summary(report: CheckpointReport | InProgress, sizes: list[int]) -> SubtasksSummary:
     def over(values: Iterable[float]) -> StatsSummary:
         found = stats_summary(list(values))
         return StatsSummary(  # Flink has no percentiles of subtasks
@@ -295,13 +277,12 @@ def _subtasks_summary(report: CheckpointReport, sizes: list[int]) -> SubtasksSum
         )
 
     nothing = over([0.0] * len(sizes))
+    snapshot = over([report.snapshot_ms or 0.0] * len(sizes))
     return SubtasksSummary(
         checkpointed_size=over(_new_bytes(report, size) for size in sizes),
         state_size=over(sizes),
-        end_to_end_duration=over([report.snapshot_ms] * len(sizes)),
-        checkpoint_duration=DurationSummary(
-            sync=over([report.snapshot_ms] * len(sizes)), asynchronous=nothing
-        ),
+        end_to_end_duration=snapshot,
+        checkpoint_duration=DurationSummary(sync=snapshot, asynchronous=nothing),
         alignment=AlignmentSummary(
             buffered=stats_summary([0.0] * len(sizes)),
             processed=nothing,

@@ -45,6 +45,10 @@ function Bars({ history, open, onPick }) {
 }
 
 function History({ id, rows, names, open, setOpen }) {
+  const pending = rows.some((row) => row.id === open && row.status === "IN_PROGRESS");
+  const found = useGet(open === null ? null : `jobs/${id}/checkpoints/details/${open}`, pending ? undefined : 0);
+  // The two answers are of two moments: a row says what the vertices below it say.
+  const shown = rows.map((row) => (pending && row.id === open ? { ...row, ...found.data } : row));
   const columns = [
     { key: "id", name: "Id", by: (row) => row.id, cell: (row) => html`<button class="linklike" type="button" aria-expanded=${String(open === row.id)} onClick=${() => setOpen(open === row.id ? null : row.id)}>${row.id}</button>` },
     { key: "kind", name: "Kind", by: (row) => row.checkpoint_type, cell: (row) => (row.is_savepoint ? html`<b>Savepoint</b>` : "Checkpoint") },
@@ -55,15 +59,14 @@ function History({ id, rows, names, open, setOpen }) {
     { key: "state", name: "State", number: true, by: (row) => row.state_size, cell: (row) => bytes(row.state_size) },
     { key: "acks", name: "Subtasks", number: true, class: "wide-only", cell: (row) => `${row.num_acknowledged_subtasks}/${row.num_subtasks}` },
   ];
-  const after = (row) => row.id === open && html`<tr key=${`${row.id}+`} class="detail"><td colspan=${columns.length}><${Details} id=${id} row=${row} names=${names} /></td></tr>`;
-  return html`<${Table} label="History of checkpoints" columns=${columns} rows=${rows} id=${(row) => row.id} rowClass=${(row) => (row.id === open ? "open" : "")} after=${after} />`;
+  const after = (row) => row.id === open && html`<tr key=${`${row.id}+`} class="detail"><td colspan=${columns.length}><${Details} row=${row} found=${found} names=${names} /></td></tr>`;
+  return html`<${Table} label="History of checkpoints" columns=${columns} rows=${shown} id=${(row) => row.id} rowClass=${(row) => (row.id === open ? "open" : "")} after=${after} />`;
 }
 
-function Details({ id, row, names }) {
-  const found = useGet(`jobs/${id}/checkpoints/details/${row.id}`, 0);
+function Details({ row, found, names }) {
   if (row.status === "FAILED") return html`<${Alert} kind="bad"><pre>${row.failure_message ?? "Nobody knows why."}</pre><//>`;
   if (found.error) return html`<p class="soft">${found.error.message}</p>`;
-  if (!found.data) return html`<${Bones} lines=${3} />`;
+  if (found.data?.status !== row.status) return html`<${Bones} lines=${3} />`;
   const tasks = Object.entries(found.data.tasks);
   const most = Math.max(1, ...tasks.map(([, task]) => task.state_size));
   return html`<div class="stack">
