@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from firesteel.cli import _cluster, main
+from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
@@ -38,6 +39,13 @@ def served() -> Iterator[tuple[str, str]]:
             client.cancel().result()
             server.stop()
             cluster.close()
+
+
+@pytest.fixture(autouse=True)
+def no_settings_stay() -> Iterator[None]:
+    """The command puts what it was given into this process."""
+    yield
+    set_session_defaults({})
 
 
 def run(*arguments: str) -> Result:
