@@ -73,8 +73,8 @@ class Translator:
         return found[1]
 
     def uid_of(self, node: p.Physical) -> str | None:
-        """Return the uid of the operator that a node has become, of several that of the one called as the node
-        is; None: it has become none of its own."""
+        """Return the uid of the operator that a node has become, of several that of the one called as the
+        node; None: it has become none of its own."""
         found = self._done.get(id(node))
         if found is None or isinstance(node, p.Sink) or found[1].uid is None:
             return None
