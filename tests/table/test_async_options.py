@@ -69,6 +69,6 @@ def test_options_of_a_program_get_to_its_calls():
         env.create_temporary_function("never_twice", never_twice)
         table = env.sql_query("SELECT never_twice(CAST(1 AS BIGINT))")
         plan = env._session.physical(table._node)
-        (made,) = env._session.translate(plan)
+        made = env._session.translator(plan).translate(plan)
         (definition,) = made.operator.functions.values()
         assert definition.columns.options == AsyncScalarOptions(capacity=3, retries=0)

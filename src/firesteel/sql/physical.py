@@ -42,8 +42,7 @@ BEFORE_AND_AFTER: Final = "UB,UA"  # the old row, then the new one
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Physical:
-    """:param kinds: the changes in the output. :param update: how updates are said in it.
-    :param uid: of the operator; deterministic, made by ``translate``."""
+    """:param kinds: the changes in the output. :param update: how updates are said in it."""
 
     row: RowType
     inputs: tuple[Physical, ...] = field(default=(), repr=False)

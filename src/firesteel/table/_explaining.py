@@ -48,7 +48,7 @@ class _Aside:
 def execution_json(session: Any, plans: Sequence[p.Physical]) -> str:
     """The nodes of all plans with numbers, as Flink's execution plan, and with the uids that their operators
     have in the job: in its graph, in the REST API, and in savepoints."""
-    translator = Translator(session.planning, _Aside(session.environment))
+    translator = Translator(session.planning, _Aside(session.environment), plans)
     for plan in plans:
         translator.translate(plan)
     numbers: dict[int, int] = {}

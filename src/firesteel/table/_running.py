@@ -105,7 +105,8 @@ def collected(session: Session, node: l.Node, statement: str = "") -> tuple[t.Ro
     :param statement: its text; empty: it is not from SQL.
     """
     sink = query_sink(session, node, session.anonymous("collect"), EVERY)
-    (rows,) = session.translate(session.physical(sink))
+    plan = session.physical(sink)
+    rows = session.translator(plan).translate(plan)
     env = session.environment
     collecting = ColumnsCollectSink()
     end = SinkTransformation(name="Collect table sink", input=rows, sink=collecting, created_at=call_site())
@@ -149,11 +150,11 @@ def targeted(session: Session, sink: l.Sink) -> l.Sink:
 def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
     """Add the plans of all sinks to the program of the environment."""
     plans = [session.physical(sink) for sink in sinks]
-    rows = session.translate(*plans)
-    env = session.environment
-    for sink, transformation, plan in zip(sinks, rows, plans, strict=True):
+    translator = session.translator(*plans)
+    for sink, plan in zip(sinks, plans, strict=True):
         assert isinstance(plan, p.Sink)
-        made = plan.target.writer.attach(env, transformation, plan)
+        made = plan.target.writer.attach(session.environment, translator.translate(plan), plan)
+        translator.give_uid(made, plan, "sink")
         made.statement = sink.statement or None
 
 
@@ -177,7 +178,7 @@ def stream_of(
     """
     sink = query_sink(session, node, name or session.anonymous("datastream_sink"), mode, schema)
     plan = session.physical(sink)
-    (rows,) = session.translate(plan)
+    rows = session.translator(plan).translate(plan)
     env = session.environment
     made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"})
     return DataStream(env, made)

@@ -8,7 +8,6 @@ from typing import Any
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import execution, table as options
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.program.transformations import Transformation
 from firesteel.sql import functions as built_in, logical as l, physical as p
 from firesteel.sql.binder.binder import Binder, Settings
 from firesteel.sql.catalog import ResolvedTable
@@ -88,7 +87,6 @@ class Session:
         """The physical plan of a query or a sink."""
         return plan(self.optimized(node), self.planning)
 
-    def translate(self, *roots: p.Physical) -> list[Transformation]:
-        """Add operators for plans to the program of the environment; what they share is made once."""
-        translator = Translator(self.planning, self.environment)
-        return [translator.translate(root) for root in roots]
+    def translator(self, *roots: p.Physical) -> Translator:
+        """Return what adds operators for plans to the program of the environment."""
+        return Translator(self.planning, self.environment, roots)

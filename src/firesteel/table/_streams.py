@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -42,6 +43,11 @@ class StreamTable:
     fields: t.RowType
     changelog_mode: frozenset[str] = frozenset(("+I",))
 
+    @property
+    def identity(self) -> str:
+        """What tells it apart from another stream of the same columns."""
+        return self.transformation.uid or ""
+
     def build(self, run: Translator, node: p.DataStreamScan) -> Transformation:
         """The stream as columns of the table."""
         columns = node.table.schema.source_columns
@@ -81,6 +87,11 @@ class CollectionTable:
     @classmethod
     def of(cls, columns: Columns, name: str = "Values") -> CollectionTable:
         return cls(ColumnsSource.of(columns, name))
+
+    @property
+    def identity(self) -> str:
+        """What tells it apart from another collection of the same columns."""
+        return hashlib.sha256(self.source.data).hexdigest()
 
     def build(self, run: Translator, node: p.DataStreamScan) -> Transformation:
         made = SourceTransformation(

@@ -187,7 +187,8 @@ def test_the_source_of_upserts_makes_the_watermarks(computed: bool) -> None:
         normalized, _, scan = plan.partition("ChangelogNormalize(key=[k])")
         assert "WindowTableFunction" in normalized
         assert "watermark=[" in scan
-        found = t_env._session.translate(t_env._session.physical(table._node))[0]
+        physical = t_env._session.physical(table._node)
+        found = t_env._session.translator(physical).translate(physical)
         while not isinstance(found, SourceTransformation):
             (found,) = found.inputs
         assert found.watermark_strategy.idle_timeout_ms == 7_000

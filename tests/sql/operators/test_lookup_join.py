@@ -110,6 +110,9 @@ def test_lookup_joins(connector: str) -> None:
         assert rows(t.execute_sql(where)) == [("Ada", "BONN", 660), ("Bob", "PARIS", 4_200)]
         constant = f"SELECT name, size FROM people {_JOIN} AND c.city = 'Bonn'"
         assert rows(t.execute_sql(constant)) == [("Ada", 330)]
+        comma = "SELECT name, city FROM people, cities FOR SYSTEM_TIME AS OF p AS c WHERE c.country = home"
+        small = f"{comma} AND CHAR_LENGTH(name) + c.size < 1000"
+        assert rows(t.execute_sql(small)) == [("Ada", "Bonn")]
 
 
 def test_a_key_is_asked_once_in_a_batch() -> None:

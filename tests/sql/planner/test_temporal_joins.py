@@ -95,3 +95,46 @@ def test_renamed_columns_change_nothing(right: str, left: str, where: str, kind:
         found: list[tuple[Any, ...]] = kept(t.sql_query(query + where))
     expected = [row for row in CONDITIONS[where] if row[1] is not None or kind == "LEFT JOIN"]
     assert found == expected
+
+
+COMMA = {
+    # conditions of WHERE -> what a JOIN has in ON, and in WHERE
+    "o.k = x.k": ("o.k = x.k", "TRUE"),
+    "x.k = o.k AND o.v * 8 < x.v": ("x.k = o.k AND o.v * 8 < x.v", "TRUE"),
+    "o.k = x.k AND x.v > 15 AND o.v < 3": ("o.k = x.k", "x.v > 15 AND o.v < 3"),
+    "UPPER(o.k) = UPPER(x.k) AND o.k = x.k": ("UPPER(o.k) = UPPER(x.k) AND o.k = x.k", "TRUE"),
+}
+
+
+@pytest.mark.row("S-SQL-20")
+@pytest.mark.parametrize("where", COMMA)
+def test_a_comma_and_where_are_a_join_and_on(where: str) -> None:
+    """Broken by hand: ``push_filters._through_join`` leaves conditions over both sides above a Snapshot."""
+    versions = "versions FOR SYSTEM_TIME AS OF o.ts AS x"
+    on, rest = COMMA[where]
+    with tables() as t:
+        _timed(t, "orders", [(2, "a", 1), (5, "a", 2), (7, "a", 3), (8, "b", 4)])
+        _timed(t, "rates", [(1, "a", 10), (4, "a", 20), (9, "a", 5)])
+        t.execute_sql(f"CREATE TEMPORARY VIEW versions AS SELECT ts, k, v FROM ({LATEST}) WHERE r = 1")
+        comma = f"SELECT o.v, x.v FROM orders AS o, {versions} WHERE {where}"
+        join = f"SELECT o.v, x.v FROM orders AS o JOIN {versions} ON {on} WHERE {rest}"
+        plans = [
+            t.explain_sql(query).partition("== Optimized Physical Plan ==")[2] for query in (comma, join)
+        ]
+        expected = kept(t.sql_query(join))
+        assert kept(t.sql_query(comma)) == expected
+    assert expected
+    assert "TemporalJoin(joinType=[InnerJoin]" in plans[0]
+    assert plans[0] == plans[1]
+
+
+@pytest.mark.row("S-SQL-20")
+def test_a_comma_without_equal_keys_is_refused_as_a_join_is() -> None:
+    with tables() as t:
+        _timed(t, "orders", [])
+        _timed(t, "rates", [])
+        t.execute_sql(f"CREATE TEMPORARY VIEW versions AS SELECT ts, k, v FROM ({LATEST}) WHERE r = 1")
+        with pytest.raises(Exception, match="join key in Temporal Table Join can not be empty"):
+            t.explain_sql(
+                "SELECT 1 FROM orders AS o, versions FOR SYSTEM_TIME AS OF o.ts AS x WHERE o.k < x.k"
+            )

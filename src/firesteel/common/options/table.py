@@ -188,7 +188,7 @@ UID_GENERATION: Final = word(
     "PLAN_ONLY",
     ("PLAN_ONLY", "ALWAYS", "DISABLED"),
     "Flink: where operators of tables get uids.",
-    no_effect="operators of tables always have uids, made of what they do and where",
+    no_effect="operators of tables always have uids, made of what they read",
 )
 INTERVAL_JOIN_CLEANUP: Final = duration(
     "table.exec.interval-join.min-cleanup-interval",

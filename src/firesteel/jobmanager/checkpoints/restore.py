@@ -194,9 +194,9 @@ def _how_to_find(entry: OperatorEntry | None) -> str:
     if entry is None or entry.uid is None or not entry.uid.startswith(PLANNED):
         return "give operators a uid that stays"
     return (
-        "a statement is planned otherwise than when the state was made: compare the uids in EXPLAIN "
-        "JSON_EXECUTION_PLAN with those of `firesteel savepoint inspect`, and give the state the uid that "
-        "its operator has now (SavepointWriter.change_operator_identifier), or plan as before"
+        "the operators of a statement are found by the tables that they read: state it as before, or compare "
+        "the uids in EXPLAIN JSON_EXECUTION_PLAN with those of `firesteel savepoint inspect` and give the "
+        "state the uid that its operator has now (SavepointWriter.change_operator_identifier)"
     )
 
 

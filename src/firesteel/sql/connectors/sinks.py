@@ -29,9 +29,6 @@ def sink_transformation(
 ) -> SinkTransformation:
     """Add the end of a plan to the program."""
     shown = name or f"Sink: {node.target.name.rpartition('.')[2]}"
-    uid = f"{rows.uid}-sink" if rows.uid is not None else None
-    made = SinkTransformation(name=shown, input=rows, sink=sink, parallelism=parallelism, uid=uid)
-    if uid is not None:
-        environment._register_uid(uid, made)
+    made = SinkTransformation(name=shown, input=rows, sink=sink, parallelism=parallelism)
     environment._add(made)
     return made

@@ -50,9 +50,8 @@ class JoinOperator(TwoInputColumnsOperator):
         counts = (self._outer[0] or self._is_semi, self._outer[1])
         unique = (spec.left_unique, spec.right_unique)
         ttl = (spec.left_ttl_ms, spec.right_ttl_ms)
-        names = ("left", "right")
         self._sides = tuple(
-            JoinSide(self.state, names[i], self._rows[i], self._keys[i], unique[i], counts[i], ttl[i])
+            JoinSide(self.state, spec.states[i], self._rows[i], self._keys[i], unique[i], counts[i], ttl[i])
             for i in (0, 1)
         )
 

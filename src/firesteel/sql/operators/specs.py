@@ -465,6 +465,8 @@ class Join(OperatorSpec):
     :param null_safe: for each key column whether null equals null (IS NOT DISTINCT FROM).
     :param left_unique: columns of the left input that make its rows unique, within a key or alone; None: rows
         may repeat.
+    :param states: what the states of the left and the right side are called: a join whose inputs have changed
+        places finds those of each input.
     """
 
     left: RowType
@@ -479,6 +481,7 @@ class Join(OperatorSpec):
     right_unique: tuple[int, ...] | None = None
     left_ttl_ms: int = 0
     right_ttl_ms: int = 0
+    states: tuple[str, str] = ("left", "right")
     functions: Functions = field(default_factory=_none)
 
 

@@ -157,7 +157,7 @@ def _through_join(node: Join, parts: list[Expression]) -> Node:
             left.append(part)
         elif min(used) >= width and keeps_right:
             right.append(shift(part, lambda i: i - width))
-        elif node.kind == "INNER" and not isinstance(node.right, Snapshot):
+        elif node.kind == "INNER":
             both.append(part)
         else:
             above.append(part)

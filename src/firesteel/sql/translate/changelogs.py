@@ -29,9 +29,4 @@ def normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
         ttl_ms=node.ttl_ms,
         functions=run.functions([node.condition]),
     )
-    made = run.one(node, spec, keys=node.key)
-    exchange = node.input
-    scan = exchange.input if isinstance(exchange, p.Exchange) else exchange
-    if isinstance(scan, p.TableSourceScan) and scan.watermark is not None:
-        run.skip_number()  # of the WatermarkAssigner that followed before sources made these watermarks
-    return made
+    return run.one(node, spec, keys=node.key)

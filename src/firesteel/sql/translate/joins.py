@@ -44,6 +44,7 @@ def join(run: Translator, node: p.Join) -> Transformation:
         right_unique=node.right_spec.unique,
         left_ttl_ms=node.left_ttl_ms,
         right_ttl_ms=node.right_ttl_ms,
+        states=("right", "left") if run.names.is_turned(node) else ("left", "right"),
     )
 
 

@@ -91,7 +91,7 @@ class _Matching:
             projection=projection,
             functions=run.functions(expressions=projection),
         )
-        return run.one(self._node, calc, source=columns)
+        return run.one(self._node, calc, source=columns, name="MatchMeasures")
 
     def _matches(self, rows: Transformation, spec: Any, key: Any) -> Transformation:
         partition = self._specification.partition

@@ -1,12 +1,12 @@
 """Physical nodes -> transformations.
 
 A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the
-place of a node in the plan and of its kind, so the same program has the same uids when it runs again.
+names that ``node_names.py`` gives to nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, Protocol
 
@@ -26,6 +26,7 @@ from firesteel.sql import physical as p
 from firesteel.sql.async_options import with_options
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.node_names import NodeNames
 from firesteel.sql.operators.borders import columns_type
 from firesteel.sql.plan_text import describe
 from firesteel.sql.planner.context import PlannerContext
@@ -59,13 +60,16 @@ class Program(Protocol):
 
 
 class Translator:
-    """Makes the transformations of a plan. What two nodes read is made once."""
+    """Makes the transformations of plans. What two nodes read is made once.
 
-    def __init__(self, context: PlannerContext, program: Program) -> None:
+    :param roots: all plans that will be translated.
+    """
+
+    def __init__(self, context: PlannerContext, program: Program, roots: Sequence[p.Physical]) -> None:
         self.context = context
         self.program = program
+        self.names = NodeNames(roots)
         self._prefix = _free_prefix(program)
-        self._count = 0
         self._done: dict[int, tuple[p.Physical, Transformation]] = {}
         self.zone = session_zone(context.configuration)
 
@@ -77,9 +81,13 @@ class Translator:
         return found[1]
 
     def uid_of(self, node: p.Physical) -> str | None:
-        """Return the uid of the operator that a node has become; None: it has become none of its own."""
+        """Return the uid of the operator that a node has become, of several that of the one called as the
+        node; None: it has become none of its own."""
         found = self._done.get(id(node))
-        return None if found is None or isinstance(node, p.Sink) else found[1].uid
+        if found is None or isinstance(node, p.Sink) or found[1].uid is None:
+            return None
+        own = self._uid(node, node.name)
+        return own if own in self.program._uids else found[1].uid
 
     # ---- for builders
 
@@ -131,17 +139,18 @@ class Translator:
                 made.parallelism = parallelism
         if made.created_at is None:
             made.created_at = call_site()
-        if made.uid is None:
-            self._count += 1
-            made.uid = f"{self._prefix}{self._count}-{(name or node.name).lower().replace(' ', '-')}"
-        self.program._register_uid(made.uid, made)
+        self.give_uid(made, node, name or node.name)
         self.program._add(made)
         return made
 
-    def skip_number(self) -> None:
-        """Leave out the number of an operator that earlier versions planned here, so that the uids of those
-        that follow are in their savepoints."""
-        self._count += 1
+    def give_uid(self, made: Transformation, node: p.Physical, role: str) -> None:
+        """:param role: which of the operators that the node becomes it is."""
+        if made.uid is None:
+            made.uid = self._uid(node, role)
+        self.program._register_uid(made.uid, made)
+
+    def _uid(self, node: p.Physical, role: str) -> str:
+        return f"{self._prefix}{role.lower().replace(' ', '-')}-{self.names.of(node)}"
 
     def functions(
         self,
