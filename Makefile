@@ -8,9 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WITH_JAVA := scripts/with-java
-# Three test processes where there are two processors: two of them wait for servers and clusters half of the time
-# (tests/schedule.py).
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); [ $$n -ge 2 ] && echo 3 || echo 0)
+# Two test processes where there are two processors: each waits for its servers and clusters half of the time. A third
+# (WORKERS=3, tests/schedule.py) is for a machine with more: on two, tests of browsers and clusters came too late.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); [ $$n -ge 4 ] && echo 3 || { [ $$n -ge 2 ] && echo 2 || echo 0; })
 RUNS ?= 25
 # Tests start many processes: they must not compile all modules again, even where the shell says so.
 unexport PYTHONDONTWRITEBYTECODE
