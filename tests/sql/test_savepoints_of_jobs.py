@@ -78,13 +78,11 @@ class _QueryJob(_Job):
         self, query: str, parallelism: int, clock: SteppedClock, begin: str | None, **options: str
     ) -> None:
         self.sink = CollectingSink()
-        super().__init__(
-            lambda tables: tables.to_changelog_stream(tables.sql_query(query)).sink_to(self.sink),
-            parallelism,
-            clock,
-            begin,
-            **options,
-        )
+
+        def attach(tables: StreamTableEnvironment) -> None:
+            tables.to_changelog_stream(tables.sql_query(query)).sink_to(self.sink)
+
+        super().__init__(attach, parallelism, clock, begin, **options)
 
     @property
     def changes(self) -> list[Change]:
@@ -130,7 +128,7 @@ def _pairs(given: Input) -> Rows:
 
 
 def _numbers_with_rates(given: Input) -> Rows:
-    rates = dict(_pairs(given))
+    rates = {pair[0]: pair[1] for pair in _pairs(given)}
     return [(n, rates.get(n)) for n in range(given.rows)]
 
 
