@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Final, TypeVar
+from itertools import islice
+from typing import TypeVar
 
 T = TypeVar("T")
-
-_END: Final = object()
 
 
 class ReadAhead:
@@ -23,16 +22,16 @@ class ReadAhead:
 
         :raises Exception: what *elements* raises, where the element would be.
         """
-        found: T | object = next(elements, _END)
-        while found is not _END:
+        some = list(islice(elements, 1))
+        while some:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "firesteel-read-ahead")
-            following = self._thread.submit(next, elements, _END)
+            following = self._thread.submit(lambda: list(islice(elements, 1)))
             try:
-                yield found  # type: ignore[misc]  # the end is none of them
+                yield some[0]
             finally:
                 wait((following,))
-            found = following.result()
+            some = following.result()
 
     def close(self) -> None:
         if self._thread is not None:

@@ -18,7 +18,7 @@ from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
 from firesteel.sql.operators.specs import ChangelogNormalize, SinkUpsertMaterialize
-from firesteel.sql.operators.updates import changelog, differ
+from firesteel.sql.operators.updates import changelog_within, differ
 from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
 
@@ -93,10 +93,10 @@ class ChangelogNormalizeOperator(KeyedBundlingOperator):
         before = [a.take(pa.array(previous)) for a in every]
         changed = np.ones(count, bool) if self.spec.ttl_ms else differ(before, rows.arrays, count)
         self.emit(
-            changelog(
-                [],
-                before,
-                rows.arrays,
+            changelog_within(
+                every,
+                previous,
+                np.arange(count),
                 passes[previous],
                 passes[:count],
                 changed,

@@ -15,7 +15,7 @@ from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
 from firesteel.sql.operators.row_state import rows_state
 from firesteel.sql.operators.specs import Deduplicate
-from firesteel.sql.operators.updates import changes, differ
+from firesteel.sql.operators.updates import changelog_within, differ
 from firesteel.sql.operators.watermarks import milliseconds
 
 __all__ = ["DeduplicateOperator"]
@@ -80,22 +80,18 @@ class DeduplicateOperator(KeyedBundlingOperator):
         spec, count = self.spec, len(rows)
         was = np.concatenate([np.ones(count, bool), existed])[previous[chosen]]
         every = rows.arrays
-        needs_held = bool((was & (previous[chosen] >= count)).any())
-        if needs_held:
+        if (was & (previous[chosen] >= count)).any():
             every = tuple(pa.concat_arrays([a, b]) for a, b in zip(rows.arrays, held, strict=True))
         before = np.where(was, previous[chosen], chosen)
-        changed = np.ones(len(chosen), bool)
+        always = np.ones(len(chosen), bool)
+        changed = always
         if spec.time is None and not spec.ttl_ms:
             first, second = pa.array(before), pa.array(chosen)
             changed = differ([a.take(first) for a in every], [a.take(second) for a in every], len(chosen))
-        found = changes(was, np.ones(len(chosen), bool), changed, spec.generate_update_before)
-        places = np.where(found.is_after, chosen[found.rows], before[found.rows])
-        kinds = found.kinds
+        out = changelog_within(every, before, chosen, was, always, changed, spec.generate_update_before)
         if not spec.generate_insert and not spec.generate_update_before:
-            kinds = np.full(len(places), UPDATE_AFTER, np.int8)
-        if needs_held or not found.none_before or len(places) < count:
-            every = tuple(a.take(pa.array(places)) for a in every)
-        self.emit(Columns(every, len(places), kinds))
+            out = out.with_kinds(np.full(len(out), UPDATE_AFTER, np.int8))
+        self.emit(out)
 
     def _counts(self, rows: Columns, segments: Segments, held: list[pa.Array], existed: Array) -> Array:
         """Which rows become the row of their key."""

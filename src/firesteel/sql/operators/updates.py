@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns
 
-__all__ = ["Changes", "changelog", "changes", "differ"]
+__all__ = ["Changes", "changelog", "changelog_within", "changes", "differ"]
 
 Array = np.ndarray[Any, Any]
 
@@ -64,6 +64,27 @@ def changelog(
     arrays = [key.take(rows) for key in keys]
     arrays += [pa.concat_arrays([a, b]).take(both) for a, b in zip(before, after, strict=True)]
     return Columns(arrays, len(rows), found.kinds)
+
+
+def changelog_within(
+    rows: Sequence[pa.Array],
+    before: Array,
+    after: Array,
+    existed: Array,
+    exists: Array,
+    changed: Array,
+    update_before: bool,
+) -> Columns:
+    """The same where all that was and is lies in the columns *rows*, which are taken once.
+
+    :param before, after: where in them.
+    """
+    found = changes(existed, exists, changed, update_before)
+    places = np.where(found.is_after, after[found.rows], before[found.rows])
+    if not np.array_equal(places, np.arange(len(rows[0]))):
+        at = pa.array(places)
+        rows = [a.take(at) for a in rows]
+    return Columns(rows, len(places), found.kinds)
 
 
 class Changes(NamedTuple):
