@@ -64,6 +64,19 @@ class GroupKeys(dict[CanonicalKey, bytes]):
                 data = typed_bytes(key)
                 self[key] = starts[group, len(data)] + data
 
+    def heads(self, keys: Sequence[CanonicalKey], codes: Any) -> list[bytes]:
+        """The beginning of the entries' keys of each of some keys of columns. They are not kept: for keys that
+        are written once, or not soon again."""
+        from firesteel.state.hash_codes import groups_of_codes
+
+        groups = groups_of_codes(codes, self._max_parallelism).tolist()
+        self._require_own(keys, groups)
+        starts = self._starts
+        return [
+            starts[group, len(data)] + data
+            for group, data in zip(groups, map(typed_bytes, keys), strict=True)
+        ]
+
     def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
         """Know keys, all of those that are new at once: for who is going to ask for each of them."""
         new = [key for key in keys if key not in self]

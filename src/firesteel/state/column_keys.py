@@ -27,6 +27,7 @@ __all__ = [
     "hash_codes",
     "identities",
     "identity_of_canonical",
+    "is_integer_like",
     "key_arrays",
     "renumbered",
     "row_arrays",
@@ -43,7 +44,8 @@ _NAN_BITS: Final = 0x7FF8000000000000
 # ---- what a column is for keys
 
 
-def _is_integer_like(kind: pa.DataType) -> bool:
+def is_integer_like(kind: pa.DataType) -> bool:
+    """Whether identities of one column of this type are integers of 64 bits."""
     return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and kind.bit_width <= 64
 
 
@@ -76,7 +78,7 @@ def _validity(array: pa.Array) -> Array | None:
 
 
 def _has_integers(kind: pa.DataType) -> bool:
-    return _is_integer_like(kind) or pa.types.is_boolean(kind) or kind in (pa.float32(), pa.float64())
+    return is_integer_like(kind) or pa.types.is_boolean(kind) or kind in (pa.float32(), pa.float64())
 
 
 # ---- hash codes
@@ -203,7 +205,7 @@ def identities(arrays: Sequence[pa.Array], length: int) -> list[Any]:
 
 
 def _is_single(kind: pa.DataType) -> bool:
-    return _is_integer_like(kind) or _is_text(kind)
+    return is_integer_like(kind) or _is_text(kind)
 
 
 def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:

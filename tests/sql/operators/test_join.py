@@ -91,15 +91,47 @@ def test_a_row_with_a_unique_key_replaces_the_one_before():
     assert harness.take() == [("+I", "a", 7, "a", 2)]
 
 
+def test_rows_that_are_only_added_meet_in_the_order_in_which_they_came():
+    harness = harness_of(spec_of("INNER", left_appends=True, right_appends=True))
+    harness.feed(("a", 1), ("b", 2), (None, 3), ("a", 4), ("a", 1))
+    harness.feed(("c", 9), ("a", 10), (None, 5), input=1)
+    assert harness.take() == [("+I", "a", v, "a", 10) for v in (1, 4, 1)]
+    harness.feed(("a", 5))
+    harness.feed(("a", 11), ("b", 12), input=1)
+    found = harness.take()
+    assert found[0] == ("+I", "a", 5, "a", 10)
+    assert found[1:] == [("+I", "a", v, "a", 11) for v in (1, 4, 1, 5)] + [("+I", "b", 2, "b", 12)]
+
+
+def test_changes_meet_rows_that_are_only_added():
+    harness = harness_of(spec_of("INNER", left_appends=True))
+    harness.feed(("a", 1), ("a", 2))
+    harness.feed_changes(("+I", "a", 10), ("-D", "a", 10), ("+I", "a", 11), input=1)
+    kinds = [("+I", 10), ("-D", 10), ("+I", 11)]
+    assert harness.take() == [(kind, "a", v, "a", w) for kind, w in kinds for v in (1, 2)]
+    harness.feed(("a", 3))
+    assert harness.take() == [("+I", "a", 3, "a", 11)]
+
+
+@pytest.mark.parametrize("appends", [False, True])
+def test_a_null_meets_a_null_where_the_plan_says_so_however_rows_are_kept(appends):
+    harness = harness_of(
+        spec_of("INNER", null_safe=(True,), left_appends=appends, right_appends=appends)
+    )
+    harness.feed((None, 1), ("a", 2))
+    harness.feed((None, 3), ("b", 4), input=1)
+    assert harness.take() == [("+I", None, 1, None, 3)]
+
+
 ROWS = st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(0, 2))
 
 
 @st.composite
-def changelogs(draw):
+def changelogs(draw, appends=()):
     held, steps = ([], []), []
     for _ in range(draw(st.integers(0, 12))):
         side = draw(st.integers(0, 1))
-        if held[side] and draw(st.booleans()):
+        if side not in appends and held[side] and draw(st.booleans()):
             row = held[side].pop(draw(st.integers(0, len(held[side]) - 1)))
             steps.append((side, ("-D", *row)))
         else:
@@ -137,8 +169,27 @@ def naive(kind, condition, left, right):
     st.integers(1, 4),
 )
 def test_the_rows_that_are_left_are_those_of_a_batch_join(changes, kind, condition, parallelism, cut, size):
-    steps, (left, right) = changes
-    spec = spec_of(kind, condition)
+    steps, held = changes
+    rows_are_left(steps, held, spec_of(kind, condition), condition, parallelism, cut, size)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from([(0,), (1,), (0, 1)]),
+    st.data(),
+    st.booleans(),
+    st.sampled_from([1, 2]),
+    st.integers(0, 12),
+    st.integers(1, 4),
+)
+def test_the_same_of_inputs_without_retractions(appends, data, condition, parallelism, cut, size):
+    steps, held = data.draw(changelogs(appends))
+    spec = spec_of("INNER", condition, left_appends=0 in appends, right_appends=1 in appends)
+    rows_are_left(steps, held, spec, condition, parallelism, cut, size)
+
+
+def rows_are_left(steps, held, spec, condition, parallelism, cut, size):
+    left, right = held
     harness = harness_of(spec, parallelism=parallelism)
     table: dict = {}
     for start in range(0, len(steps), size):
@@ -152,7 +203,7 @@ def test_the_rows_that_are_left_are_those_of_a_batch_join(changes, kind, conditi
             table[row] = table.get(row, 0) + (1 if change in ("+I", "+U") else -1)
             assert table[row] >= 0
     found = [row for row, count in table.items() for _ in range(count)]
-    assert sorted(found, key=repr) == sorted(naive(kind, condition, left, right), key=repr)
+    assert sorted(found, key=repr) == sorted(naive(spec.kind, condition, left, right), key=repr)
 
 
 @pytest.mark.parametrize("kind", ["SEMI", "ANTI"])

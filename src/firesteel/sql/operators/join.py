@@ -16,62 +16,120 @@ import pyarrow as pa
 from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.operators.appended_side import AppendedSide
 from firesteel.sql.operators.base import TwoInputColumnsOperator
+from firesteel.sql.operators.candidates import Candidates
 from firesteel.sql.operators.join_side import JoinSide
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.pairs import Pairs, null_keys
 from firesteel.sql.operators.specs import Join
 from firesteel.state.backend import OperatorState
 
-__all__ = ["JoinOperator"]
+__all__ = ["InnerJoinOperator", "PartnersJoinOperator", "join_operator"]
 
 Array = np.ndarray[Any, Any]
 _ADDS: Final = (INSERT, UPDATE_AFTER)
 
 
-class JoinOperator(TwoInputColumnsOperator):
+def join_operator(program: OperatorProgram, spec: Join) -> InnerJoinOperator | PartnersJoinOperator:
+    return (InnerJoinOperator if spec.kind == "INNER" else PartnersJoinOperator)(program, spec)
+
+
+class _RegularJoin(TwoInputColumnsOperator):
     minds_time = False
     spec: Join
 
     def __init__(self, program: OperatorProgram, spec: Join) -> None:
         super().__init__(program, spec)
         self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
-        self._is_semi = spec.kind in ("SEMI", "ANTI")
-        self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
         self._rows = (spec.left, spec.right)
         self._keys = (spec.left_keys, spec.right_keys)
+        self._unique = (spec.left_unique, spec.right_unique)
+        self._ttl_ms = (spec.left_ttl_ms, spec.right_ttl_ms)
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
         self._pairs.open(context)
 
+    def _matching(
+        self, rows: Columns, pairs: Candidates, input_index: int
+    ) -> tuple[tuple[list[pa.Array], list[pa.Array]], Array]:
+        """The columns of the left and the right rows of pairs, and which pairs fulfil the condition."""
+        rows_of_pairs, held = pa.array(pairs.rows), pa.array(pairs.at)
+        own = [a.take(rows_of_pairs) for a in rows.arrays]
+        others = [a.take(held) for a in pairs.arrays]
+        sides = (own, others) if input_index == 0 else (others, own)
+        return sides, np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
+
+
+class InnerJoinOperator(_RegularJoin):
+    """Rows meet, and nobody counts how often."""
+
     def on_open(self) -> None:
-        spec = self.spec
-        counts = (self._outer[0] or self._is_semi, self._outer[1])
-        unique = (spec.left_unique, spec.right_unique)
-        ttl = (spec.left_ttl_ms, spec.right_ttl_ms)
-        self._sides = tuple(
-            JoinSide(self.state, spec.states[i], self._rows[i], self._keys[i], unique[i], counts[i], ttl[i])
-            for i in (0, 1)
+        self._sides = (self._side(0), self._side(1))
+        self._canonical = not all(isinstance(side, AppendedSide) for side in self._sides)
+
+    def _side(self, i: int) -> JoinSide | AppendedSide:
+        spec, name = self.spec, self.spec.states[i]
+        if (spec.left_appends, spec.right_appends)[i] and self._unique[i] is None and not self._ttl_ms[i]:
+            return AppendedSide(self.state, name, self._rows[i], self._keys[i], any(spec.null_safe))
+        return JoinSide(
+            self.state, name, self._rows[i], self._keys[i], self._unique[i], False, self._ttl_ms[i]
         )
 
-    # ---- rows
+    def run(self, columns: Columns, input_index: int) -> None:
+        keyed = KeyedRows.of(columns, self._keys[input_index], self._canonical)
+        alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
+        pairs = self._sides[1 - input_index].candidates(keyed, alone)
+        if len(pairs.rows):
+            sides, matches = self._matching(keyed.rows, pairs, input_index)
+            self._emit_pairs(keyed.rows, sides, matches, pairs)
+        self._sides[input_index].change_all(keyed, alone)
+
+    def _emit_pairs(
+        self, rows: Columns, sides: tuple[list[pa.Array], list[pa.Array]], matches: Array, pairs: Candidates
+    ) -> None:
+        if not len(matches):
+            return
+        chosen, times = matches, pairs.repeated[matches]
+        if (times != 1).any():
+            chosen = np.repeat(matches, times)
+        arrays = [*sides[0], *sides[1]]
+        if len(chosen) != len(pairs.rows) or len(matches) != len(chosen):
+            at = pa.array(chosen)
+            arrays = [a.take(at) for a in arrays]
+        kinds = None if rows.kinds is None else rows.kinds[pairs.rows[chosen]]
+        self.emit(Columns(arrays, len(chosen), kinds))
+
+
+class PartnersJoinOperator(_RegularJoin):
+    """Outer joins, SEMI and ANTI: how many partners a row has decides what leaves."""
+
+    def __init__(self, program: OperatorProgram, spec: Join) -> None:
+        super().__init__(program, spec)
+        self._is_semi = spec.kind in ("SEMI", "ANTI")
+        self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
+
+    def on_open(self) -> None:
+        counts = (self._outer[0] or self._is_semi, self._outer[1])
+        self._sides = tuple(
+            JoinSide(
+                self.state,
+                self.spec.states[i],
+                self._rows[i],
+                self._keys[i],
+                self._unique[i],
+                counts[i],
+                self._ttl_ms[i],
+            )
+            for i in (0, 1)
+        )
 
     def run(self, columns: Columns, input_index: int) -> None:
         keyed = KeyedRows.of(columns, self._keys[input_index])
         alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
-        mine, other = self._sides[input_index], self._sides[1 - input_index]
-        pairs = other.candidates(keyed.segments, alone)
-        rows_of_pairs = pa.array(pairs.rows)
-        own = [a.take(rows_of_pairs) for a in keyed.rows.arrays]
-        held = pa.array(pairs.at)
-        others = [a.take(held) for a in other.codec.decode(pairs.bodies)]
-        sides = (own, others) if input_index == 0 else (others, own)
-        matches = np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
-        if self.spec.kind == "INNER":
-            self._emit_pairs(keyed.rows, sides, matches, pairs.rows, pairs.times[pairs.at])
-            mine.change_all(keyed)
-            return
+        pairs = self._sides[1 - input_index].candidates(keyed, alone)
+        sides, matches = self._matching(keyed.rows, pairs, input_index)
         partners: list[list[int]] = [[] for _ in range(len(keyed.rows))]
         for at, row in zip(matches.tolist(), pairs.rows[matches].tolist(), strict=True):
             partners[row].append(at)
@@ -80,33 +138,17 @@ class JoinOperator(TwoInputColumnsOperator):
         else:
             self._run_outer(keyed, input_index, pairs, partners, sides)
 
-    def _emit_pairs(
-        self,
-        rows: Columns,
-        sides: tuple[list[pa.Array], list[pa.Array]],
-        matches: Array,
-        of: Array,
-        times: Array,
-    ) -> None:
-        if not len(matches):
-            return
-        repeated = times[matches]
-        chosen = matches if (repeated == 1).all() else np.repeat(matches, repeated)
-        at = pa.array(chosen)
-        kinds = None
-        if rows.kinds is not None:
-            kinds = rows.kinds[of[chosen]]
-        self.emit(Columns([a.take(at) for side in sides for a in side], len(chosen), kinds))
-
     def _run_outer(
-        self, keyed: KeyedRows, side: int, pairs: Any, partners: list[list[int]], sides: tuple[Any, Any]
+        self, keyed: KeyedRows, side: int, pairs: Candidates, partners: list[list[int]], sides: tuple[Any, Any]
     ) -> None:
         """Flink: ``StreamingJoinOperator.processElement``."""
         mine, other = self._sides[side], self._sides[1 - side]
         outer, other_outer = self._outer[side], self._outer[1 - side]
         out = _Pairs()
         kinds = keyed.rows.kinds_or_inserts().tolist()
-        held, times = pairs.at.tolist(), pairs.times[pairs.at]
+        at_held, times = pairs.at.tolist(), pairs.repeated
+        held = pairs.held
+        assert held is not None
         bodies, ids = mine.encode(keyed.rows)
         index = keyed.segments.index.tolist()
         for row, kind in enumerate(kinds):
@@ -126,7 +168,7 @@ class JoinOperator(TwoInputColumnsOperator):
             if other_outer:
                 had = [
                     other.associate(
-                        pairs.names[held[at]], pairs.keys[held[at]], pairs.ids[held[at]], 1 if adds else -1
+                        held.names[at_held[at]], held.keys[at_held[at]], held.ids[at_held[at]], 1 if adds else -1
                     )
                     for at in found
                 ]
@@ -150,12 +192,16 @@ class JoinOperator(TwoInputColumnsOperator):
         kinds = np.array(out.kinds, np.int8)
         self.emit(Columns(arrays, len(out.kinds), kinds if kinds.any() else None))
 
-    def _run_semi(self, keyed: KeyedRows, side: int, pairs: Any, partners: list[list[int]]) -> None:
+    def _run_semi(
+        self, keyed: KeyedRows, side: int, pairs: Candidates, partners: list[list[int]]
+    ) -> None:
         """Flink: ``StreamingSemiAntiJoinOperator``."""
         mine, other = self._sides[side], self._sides[1 - side]
         anti = self.spec.kind == "ANTI"
         kinds = keyed.rows.kinds_or_inserts().tolist()
-        held, times = pairs.at.tolist(), pairs.times[pairs.at]
+        at_held, times = pairs.at.tolist(), pairs.repeated
+        held = pairs.held
+        assert held is not None
         bodies, ids = mine.encode(keyed.rows)
         index = keyed.segments.index.tolist()
         out: list[bytes] = []
@@ -179,13 +225,13 @@ class JoinOperator(TwoInputColumnsOperator):
                 mine.take(name, key, ids[row], bodies[row])
             for at in found:
                 had = other.associate(
-                    pairs.names[held[at]], pairs.keys[held[at]], pairs.ids[held[at]], 1 if adds else -1
+                    held.names[at_held[at]], held.keys[at_held[at]], held.ids[at_held[at]], 1 if adds else -1
                 )
                 if had != (0 if adds else 1):
                     continue
                 change = kind if not anti else DELETE if adds else INSERT
                 often = int(times[at])
-                out += [pairs.bodies[held[at]]] * often
+                out += [held.bodies[at_held[at]]] * often
                 out_kinds += [change] * often
         if out:
             arrays = self._sides[0].codec.decode(out)

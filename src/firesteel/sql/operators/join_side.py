@@ -8,13 +8,13 @@ meets somebody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
 from firesteel.sql.operators.aggregates import named_row_text
-from firesteel.sql.operators.kernels import Segments
+from firesteel.sql.operators.candidates import Candidates, HeldRows
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
 from firesteel.sql.operators.row_codec import RowCodec
@@ -22,26 +22,9 @@ from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
 from firesteel.state.columns import CanonicalKey
 
-__all__ = ["Candidates", "JoinSide"]
+__all__ = ["JoinSide"]
 
 Array = np.ndarray[Any, Any]
-
-
-class Candidates(NamedTuple):
-    """Pairs of a row of a batch and a row that is held for its key.
-
-    :ivar rows: for each pair the row of the batch. :ivar at: the held row, by its number below.
-    :ivar bodies: the held rows. :ivar times: how often each of them is there.
-    :ivar names, keys, ids: where they are; where partners count.
-    """
-
-    rows: Array
-    at: Array
-    bodies: list[bytes]
-    times: Array
-    names: list[Any]
-    keys: list[CanonicalKey]
-    ids: list[bytes]
 
 
 class JoinSide:
@@ -87,13 +70,12 @@ class JoinSide:
     # An entry is a number where rows may repeat and partners do not count, the row where it is unique and
     # they do not, else (row or None where it is the id, how often, partners).
 
-    def candidates(self, segments: Segments, alone: Array) -> Candidates:
+    def candidates(self, keyed: KeyedRows, alone: Array) -> Candidates:
         """All pairs of the rows of a batch, but for those *alone*, and what is held for their keys."""
+        segments = keyed.segments
         bodies: list[bytes] = []
         times: list[int] = []
-        names: list[Any] = []
-        keys: list[CanonicalKey] = []
-        ids: list[bytes] = []
+        found_by = HeldRows(bodies, [], [], [])
         counts: list[int] = []
         apart = alone[segments.starts].tolist()
         repeats = self._unique is None
@@ -109,18 +91,15 @@ class JoinSide:
                 continue
             bodies += [inner if entry[0] is None else entry[0] for inner, entry in held.items()]
             times += [entry[1] for entry in held.values()]
-            names += [name] * len(held)
-            keys += [key] * len(held)
-            ids += held
-        of_segments = np.array(counts, np.int64)
-        firsts = np.cumsum(of_segments) - of_segments
-        of_rows = of_segments[segments.index]
-        rows = np.repeat(np.arange(segments.count), of_rows)
-        before = np.cumsum(of_rows) - of_rows
-        at = np.arange(len(rows)) - before[rows] + firsts[segments.index[rows]]
-        return Candidates(rows, at, bodies, np.array(times, np.int64), names, keys, ids)
+            found_by.names.extend([name] * len(held))
+            found_by.keys.extend([key] * len(held))
+            found_by.ids.extend(held)
+        arrays = self.codec.decode(bodies)
+        return Candidates.of(
+            segments, np.array(counts, np.int64), arrays, np.array(times, np.int64), found_by
+        )
 
-    def change_all(self, keyed: KeyedRows) -> None:
+    def change_all(self, keyed: KeyedRows, alone: Array) -> None:
         """Add and take the rows of a batch, where partners do not count."""
         bodies, ids = self.encode(keyed.rows)
         kinds = keyed.rows.kinds

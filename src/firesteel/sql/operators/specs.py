@@ -465,6 +465,7 @@ class Join(OperatorSpec):
     :param null_safe: for each key column whether null equals null (IS NOT DISTINCT FROM).
     :param left_unique: columns of the left input that make its rows unique, within a key or alone; None: rows
         may repeat.
+    :param left_appends: whether the left input has no retractions.
     :param states: what the states of the left and the right side are called: a join whose inputs have changed
         places finds those of each input.
     """
@@ -479,6 +480,8 @@ class Join(OperatorSpec):
     null_safe: tuple[bool, ...] = ()
     left_unique: tuple[int, ...] | None = None
     right_unique: tuple[int, ...] | None = None
+    left_appends: bool = False
+    right_appends: bool = False
     left_ttl_ms: int = 0
     right_ttl_ms: int = 0
     states: tuple[str, str] = ("left", "right")
@@ -619,7 +622,7 @@ _kind(Rank, "rank:RankOperator", keyed=True)
 _kind(Limit, "sort:LimitOperator")
 _kind(Deduplicate, "deduplicate:DeduplicateOperator", keyed=True)
 _kind(OverAggregate, "over:over_operator", keyed=True, operator_state=True)
-_kind(Join, "join:JoinOperator", inputs=2, keyed=True)
+_kind(Join, "join:join_operator", inputs=2, keyed=True)
 _kind(TimeIntervalJoin, "interval_join:TimeIntervalJoinOperator", inputs=2, keyed=True)
 _kind(WindowJoin, "window_join:WindowJoinOperator", inputs=2, keyed=True, operator_state=True)
 _kind(WindowRank, "window_rank:WindowRankOperator", keyed=True, operator_state=True)

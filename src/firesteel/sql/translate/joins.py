@@ -42,6 +42,8 @@ def join(run: Translator, node: p.Join) -> Transformation:
         null_safe=node.keys.null_safe,
         left_unique=node.left_spec.unique,
         right_unique=node.right_spec.unique,
+        left_appends=node.left.is_insert_only,
+        right_appends=node.right.is_insert_only,
         left_ttl_ms=node.left_ttl_ms,
         right_ttl_ms=node.right_ttl_ms,
         states=("right", "left") if run.names.is_turned(node) else ("left", "right"),

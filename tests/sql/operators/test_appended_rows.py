@@ -1,0 +1,284 @@
+"""Rows that are only ever added, against a plain dictionary, over random epochs in random processes."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.stateful import initialize, rule
+
+from firesteel.common.columns import Columns
+from firesteel.sql import types as t
+from firesteel.sql.operators import appended_rows, hash_index
+from firesteel.sql.operators.appended_rows import AppendedRows, KeyedLog, appended_rows_state
+from firesteel.sql.operators.hash_index import RunIndex, mixed
+from firesteel.sql.operators.keyed_rows import KeyedRows
+from firesteel.sql.operators.row_log import RowLog
+from firesteel.sql.values import array_of
+from firesteel.state.backend import OperatorState, StateLimits
+from firesteel.state.column_keys import hash_codes, identities
+from firesteel.state.reader import StateReader
+from tests.budget import examples
+from tests.state.machine import LIMITS, ColumnMachine, as_test
+from tests.state.support import GROUPS, Driver
+from tests.state.test_model import COLD
+
+INTEGER = t.RowType.of(("k", "v", "w"), (t.BigIntType(), t.VarCharType(), t.BigIntType()))
+TEXT = t.RowType.of(("k", "v", "w"), (t.VarCharType(), t.VarCharType(), t.BigIntType()))
+INTEGER_KEYS = st.integers(-3, 3)
+TEXT_KEYS = st.none() | st.sampled_from(["", "a", "b", "\u00e9", "a" * 70])
+Rows = list[tuple[Any, ...]]
+
+
+def columns_of(row: t.RowType, rows: Rows) -> Columns:
+    values = zip(*rows, strict=True) if rows else ((),) * len(row.types)
+    return Columns([array_of(list(v), kind) for v, kind in zip(values, row.types, strict=True)], len(rows))
+
+
+def keyed(row: t.RowType, rows: Rows) -> tuple[KeyedRows, np.ndarray[Any, Any]]:
+    """Rows together by key, and how many each key has."""
+    found = KeyedRows.of(columns_of(row, rows), (0,), canonical=False)
+    return found, found.segments.last + 1 - found.segments.starts
+
+
+def rows_of(arrays: list[pa.Array]) -> Rows:
+    return list(zip(*(a.to_pylist() for a in arrays), strict=True))
+
+
+class AppendedMachine(ColumnMachine):
+    """The model: by key its rows, in the order in which they came."""
+
+    row: t.RowType
+    keys: Any
+
+    @initialize(limits=LIMITS, local=st.booleans())
+    def start(self, limits: StateLimits, local: bool) -> None:
+        self.start_at(0, limits, local)
+        self.number = 0
+
+    def take_column(self, operator: OperatorState) -> None:
+        self.column: AppendedRows = appended_rows_state(operator, "rows", self.row, (0,), True, "shape")
+
+    def looked_up(self, keys: list[Any]) -> list[Rows]:
+        array = array_of(keys, self.row.types[0])
+        names, codes = identities([array], len(keys)), hash_codes([array], len(keys))
+        counts, arrays = self.column.look(names, codes)
+        assert [len(a) for a in arrays] == [counts.sum()] * 3
+        found, start = rows_of(arrays), 0
+        parts = []
+        for count in counts.tolist():
+            parts.append(found[start : start + count])
+            start += count
+        return parts
+
+    @rule(data=st.data())
+    def look(self, data: st.DataObject) -> None:
+        keys = data.draw(st.lists(self.keys, unique=True, max_size=4))
+        assert self.looked_up(keys) == [self.model.get(repr(k).encode(), []) for k in keys]
+
+    @rule(data=st.data(), repeat=st.sampled_from([1, 1, 1, 50]))
+    def add(self, data: st.DataObject, repeat: int) -> None:
+        rows: Rows = []
+        for key in data.draw(st.lists(self.keys, min_size=1, max_size=6)):
+            for _ in range(repeat):
+                self.number += 1
+                rows.append((key, None if self.number % 5 == 0 else "text" * (self.number % 3), self.number))
+        found, lengths = keyed(self.row, rows)
+        self.column.add(found.segments.names, lengths, found.rows.arrays)
+        for row in rows:
+            self.model.setdefault(repr(row[0]).encode(), []).append(row)
+
+    @rule()
+    def keys_are_known(self) -> None:
+        assert self.column.changed() >= 0
+        if self.state.complete:
+            assert len(self.column.cached_keys()) == len(self.model)
+
+    def move_on(self, step: int) -> None:
+        """Time does nothing to them."""
+
+    def teardown(self) -> None:
+        if not hasattr(self, "driver"):
+            return
+        self.driver.commit(self.state.finish())
+        reader = StateReader(self.driver.line, self.driver.files, max_parallelism=128, key_groups=GROUPS)
+        stored = {row.key: row.value for row in reader.rows("op", "rows")} if self.model else {}
+        assert sorted(map(len, stored.values())) == sorted(map(len, self.model.values()))
+        for process in self.processes:
+            process.close()
+        if self.local:
+            shutil.rmtree(self.local, ignore_errors=True)
+
+
+class IntegerMachine(AppendedMachine):
+    row, keys = INTEGER, st.none() | INTEGER_KEYS
+
+
+class TextMachine(AppendedMachine):
+    row, keys = TEXT, TEXT_KEYS
+
+
+TestIntegers = as_test(IntegerMachine)
+TestTexts = as_test(TextMachine)
+
+
+class PoorMachine(TextMachine):
+    """Texts under hashes that nearly all of them share."""
+
+    @initialize(limits=LIMITS, local=st.booleans())
+    def start(self, limits: StateLimits, local: bool) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(
+            KeyedLog, "_hashes", lambda self, names: mixed(np.array([hash(n) % 2 for n in names], np.int64))
+        )
+        super().start(limits, local)
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "patch"):
+            self.patch.undo()
+
+
+TestCollisions = as_test(PoorMachine)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=30, unique=True), max_size=50))
+def test_an_index_finds_all_runs_of_a_hash(batches: list[list[int]]) -> None:
+    """Hashes that fall on the same cells, tables that grow, chains long enough to be remembered."""
+    index = RunIndex()
+    expected: dict[int, list[int]] = {}
+    first = 0
+    for batch in batches:
+        hashes = np.array(batch, np.uint64) << np.uint64(40)  # all begin at one cell
+        lengths = np.array([value % 3 for value in batch])
+        starts = first + np.cumsum(lengths) - lengths
+        index.append(hashes, starts, lengths)
+        for value, start, length in zip(batch, starts.tolist(), lengths.tolist(), strict=True):
+            expected.setdefault(value, []).extend(range(start, start + length))
+        first += int(lengths.sum())
+        asked = [40, 3, *batch[:3]]
+        counts, rows = index.rows_of(index.find(np.array(asked, np.uint64) << np.uint64(40)))
+        assert rows.tolist() == [row for value in asked for row in expected.get(value, [])]
+        assert counts.tolist() == [len(expected.get(value, [])) for value in asked]
+
+
+def test_a_long_chain_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = RunIndex()
+    one = np.ones(1, np.int64)
+    for number in range(1000):
+        index.append(one.astype(np.uint64), one * number, one)
+    newest = index.find(one.astype(np.uint64))
+    assert index.rows_of(newest)[1].tolist() == list(range(1000))
+    monkeypatch.setattr(index, "previous", None)  # which nobody needs any more
+    assert index.rows_of(newest)[1].tolist() == list(range(1000))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(st.integers(0, 300), max_size=12), st.lists(st.integers(0, 10**6), max_size=50), st.data()
+)
+def test_a_log_gives_rows_by_their_numbers(sizes: list[int], rows: list[int], data: st.DataObject) -> None:
+    log = RowLog([pa.int64(), pa.string()])
+    expected: Rows = []
+    for size in sizes:
+        start = len(expected)
+        part = [(start + i, None if i % 7 == 0 else str(start + i)) for i in range(size)]
+        numbers, texts = (list(c) for c in zip(*part, strict=True)) if part else ([], [])
+        assert log.append([pa.array(numbers, pa.int64()), pa.array(texts, pa.string())], size) == start
+        expected += part
+    assert len(log) == len(expected)
+    chosen = [row % len(expected) for row in rows] if expected else []
+    assert rows_of(log.take(np.array(chosen, np.int64))) == [expected[i] for i in chosen]
+    assert log.take(np.array(chosen, np.int64), (1,))[0].to_pylist() == [expected[i][1] for i in chosen]
+
+
+def test_a_row_is_copied_few_times() -> None:
+    log = RowLog([pa.int64()])
+    for _ in range(500):
+        log.append([pa.array(np.arange(100))], 100)
+    assert len(log._pieces) < 12
+
+
+def test_rows_of_a_batch_with_keys_are_dropped_when_the_keys_are_done() -> None:
+    """BATCH mode: a state that forgets its keys one by one does not keep their rows."""
+    driver = Driver()
+    process = driver.process()
+    process.begin(driver.line, 0)
+    column = appended_rows_state(process.operator("op"), "rows", INTEGER, (0,), False, "shape")
+    for key in range(200):
+        found, lengths = keyed(INTEGER, [(key, "text", number) for number in range(10)])
+        column.add(found.segments.names, lengths, found.rows.arrays)
+        counts, _ = column.look([key], found.codes)
+        assert counts.tolist() == [10]
+        column.drop_key(key)
+        counts, _ = column.look([key], found.codes)
+        assert counts.tolist() == [0]
+    assert len(column._held.log) < 30
+
+
+def test_a_key_with_many_rows_in_an_epoch_has_several_entries() -> None:
+    driver = Driver(limits=COLD)
+    rows: Rows = [(1, "text", number) for number in range(2500)]
+
+    def add(operator: OperatorState) -> None:
+        column = appended_rows_state(operator, "rows", INTEGER, (0,), False, "shape")
+        found, lengths = keyed(INTEGER, rows)
+        column.add(found.segments.names, lengths, found.rows.arrays)
+
+    driver.run(driver.process(), add)
+    assert driver.line.entries == 3
+    other = driver.process()
+    other.begin(driver.line, 0)
+    column = appended_rows_state(other.operator("op"), "rows", INTEGER, (0,), False, "shape")
+    found, _ = keyed(INTEGER, rows)
+    counts, arrays = column.look([1], found.codes)
+    assert counts.tolist() == [2500]
+    assert rows_of(arrays) == rows
+
+
+def test_no_two_numbers_are_mixed_into_one() -> None:
+    numbers = np.concatenate([np.arange(-5000, 5000), np.arange(5000) << 40, np.array([-(2**63), 2**63 - 1])])
+    assert len(np.unique(hash_index.mixed(numbers))) == len(np.unique(numbers))
+
+
+def test_entries_lie_in_the_order_of_epochs() -> None:
+    """The name of an entry is the number of its epoch and its number in that."""
+    assert 1 << appended_rows._ENTRY_BITS > 10**9 / appended_rows._ENTRY_ROWS
+
+
+@pytest.mark.parametrize("rows_a_key", [1, 5])
+def test_rows_take_up_to_twice_the_memory_of_their_columns(rows_a_key: int) -> None:
+    """Two sides of a join, beside what Python and Arrow had allocated before."""
+    count, batch = 400_000, 8192
+    random = np.random.default_rng(1)
+    driver = Driver()
+    process = driver.process()
+    process.begin(driver.line, 0)
+    operator = process.operator("op")
+    size = 0
+    columns = [appended_rows_state(operator, name, INTEGER, (0,), False, "shape") for name in ("left", "right")]
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()
+    for column in columns:
+        keys = random.permutation(np.arange(count) // rows_a_key)
+        for start in range(0, count, batch):
+            part = pa.array(keys[start : start + batch])
+            texts = pa.array([f"some text {k}" for k in part.to_pylist()])
+            arrays = [part, texts, pa.array(np.arange(start, start + len(part)))]
+            size += sum(a.nbytes for a in arrays)
+            found = KeyedRows.of(Columns(arrays, len(part)), (0,), canonical=False)
+            lengths = found.segments.last + 1 - found.segments.starts
+            column.add(found.segments.names, lengths, found.rows.arrays)
+    del part, texts, arrays, found, keys, lengths
+    gc.collect()
+    taken = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+    tracemalloc.stop()
+    assert size < taken < 2 * size, f"{taken / size:.2f}"
