@@ -65,8 +65,8 @@ class GroupKeys(dict[CanonicalKey, bytes]):
                 self[key] = starts[group, len(data)] + data
 
     def heads(self, keys: Sequence[CanonicalKey], codes: Any) -> list[bytes]:
-        """The beginning of the entries' keys of each of some keys of columns. They are not kept: for keys that
-        are written once, or not soon again."""
+        """The beginning of the entries' keys of each of some keys of columns. They are not kept: for keys
+        that are written once, or not soon again."""
         from firesteel.state.hash_codes import groups_of_codes
 
         groups = groups_of_codes(codes, self._max_parallelism).tolist()

@@ -115,9 +115,7 @@ def test_changes_meet_rows_that_are_only_added():
 
 @pytest.mark.parametrize("appends", [False, True])
 def test_a_null_meets_a_null_where_the_plan_says_so_however_rows_are_kept(appends):
-    harness = harness_of(
-        spec_of("INNER", null_safe=(True,), left_appends=appends, right_appends=appends)
-    )
+    harness = harness_of(spec_of("INNER", null_safe=(True,), left_appends=appends, right_appends=appends))
     harness.feed((None, 1), ("a", 2))
     harness.feed((None, 3), ("b", 4), input=1)
     assert harness.take() == [("+I", None, 1, None, 3)]

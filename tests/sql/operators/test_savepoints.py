@@ -47,7 +47,9 @@ BEST = (Ordering(1, ascending=False, nulls_first=False),)
 
 @dataclass(frozen=True)
 class Case:
-    """:param deletes: inputs that take rows back, too. :param late: what was late stays late after a savepoint."""
+    """
+    :param deletes: inputs that take rows back, too. :param late: what was late stays late after a savepoint.
+    """
 
     spec: OperatorSpec
     output: t.RowType

@@ -10,16 +10,15 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.hash_index import RunIndex, expanded, mixed
-from firesteel.sql.operators.row_codec import RowCodec
+from firesteel.sql.operators.packed_rows import PackedRows, unpacked_values
 from firesteel.sql.operators.row_log import RowLog
 from firesteel.sql.types import RowType
-from firesteel.sql.values import values_of
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.column_keys import (
     canonical_column_keys,
     group_rows,
@@ -30,7 +29,7 @@ from firesteel.state.column_keys import (
 )
 from firesteel.state.columns import TOMBSTONE, CanonicalKey, Column, canonical_of, key_data
 from firesteel.state.kinds import KINDS, StateKind
-from firesteel.state.rows import Entry, rows_by_key
+from firesteel.state.rows import Entry, RowsOf, rows_by_key
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["APPENDED", "AppendedRows", "KeyedLog", "appended_rows_state"]
 
 Array = np.ndarray[Any, Any]
-_pack: Final = msgspec.msgpack.Encoder().encode
-_unpack: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
 #: An entry holds so many rows at most. Its name: the number of the epoch, then its number within that.
 _ENTRY_ROWS: Final = 1024
 _ENTRY_BITS: Final = 24
+_AS: Final = ", as "
 
 
 class KeyedLog:
@@ -159,8 +157,8 @@ class AppendedRows(Column):
         self, core: StateCore, uid: str, name: str, row: RowType, keys: Sequence[int], nulls: bool, shape: str
     ) -> None:
         super().__init__(core, uid, name)
-        self.type = json.dumps(["OTHER", shape])
-        self._codec = RowCodec(row)
+        self._packed = PackedRows(row)
+        self.type = json.dumps(["OTHER", f"{shape}{_AS}{self._packed.layout}"])
         self._row = row
         self._keys = keys
         self._nulls = nulls
@@ -225,9 +223,8 @@ class AppendedRows(Column):
         self._hold(bodies)
 
     def _hold(self, bodies: Sequence[bytes]) -> None:
-        rows = [row for body in bodies for row in _unpack(body)]
-        if rows:
-            self._held.add(self._codec.arrays(rows), len(rows))
+        if bodies:
+            self._held.add(*self._packed.unpack(bodies))
 
     def _decode(self) -> None:
         if not self._encoded:
@@ -252,7 +249,9 @@ class AppendedRows(Column):
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         if self._new:
-            self._collect(self._held, np.concatenate([np.arange(r.start, r.stop) for r in self._new]), keys, values)
+            self._collect(
+                self._held, np.concatenate([np.arange(r.start, r.stop) for r in self._new]), keys, values
+            )
             self._new = []
         if len(self._apart.log):
             self._collect(self._apart, np.arange(len(self._apart.index)), keys, values)
@@ -267,14 +266,15 @@ class AppendedRows(Column):
         last = np.append(hashes[1:] != hashes[:-1], True)
         stops = ends[last]
         heads = self._heads(log, rows[np.concatenate([[0], stops[:-1]])])
-        columns = [values_of(a, d) for a, d in zip(log.log.take(rows), self._row.types, strict=True)]
-        bodies = list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+        data, ends_of_rows = self._packed.pack(log.log.take(rows), len(rows))
         number = self._core.sequence << _ENTRY_BITS
-        start = 0
+        start = begin = 0
         for head, stop in zip(heads, stops.tolist(), strict=True):
             for i, at in enumerate(range(start, stop, _ENTRY_ROWS)):
+                end = int(ends_of_rows[min(at + _ENTRY_ROWS, stop) - 1])
                 keys.append(head + (number + i).to_bytes(8, "big"))
-                values.append(_pack(bodies[at : min(at + _ENTRY_ROWS, stop)]))
+                values.append(data[begin:end])
+                begin = end
             start = stop
 
     def _heads(self, log: KeyedLog, rows: Array) -> list[bytes]:
@@ -330,8 +330,13 @@ def appended_rows_state(
     )
 
 
-def _rows(parts: list[Entry]) -> list[list[Any]]:
-    return [row for _, body in parts for row in _unpack(body)]
+def _rows_by_key(state: CatalogEntry) -> RowsOf:
+    layout = json.loads(state.type)[1].rpartition(_AS)[2]
+
+    def rows(parts: list[Entry]) -> list[list[Any]]:
+        return [row for _, body in parts for row in unpacked_values(layout, body)]
+
+    return rows_by_key(rows)(state)
 
 
-APPENDED: Final = KINDS.register(StateKind(name=AppendedRows.kind, rows=rows_by_key(_rows)))
+APPENDED: Final = KINDS.register(StateKind(name=AppendedRows.kind, rows=_rows_by_key))

@@ -31,10 +31,11 @@ class AppendedSide:
     def candidates(self, keyed: KeyedRows, alone: Array) -> Candidates:
         """All pairs of the rows of a batch, but for those *alone*, and what is held for their keys."""
         segments = keyed.segments
+        if not alone.any():
+            return Candidates.of(segments, *self._rows.look(segments.names, keyed.codes))
         met = np.flatnonzero(~alone[segments.starts])
-        names = segments.names
         counts = np.zeros(len(segments), np.int64)
-        counts[met], arrays = self._rows.look([names[i] for i in met.tolist()], keyed.codes[met])
+        counts[met], arrays = self._rows.look([segments.names[i] for i in met.tolist()], keyed.codes[met])
         return Candidates.of(segments, counts, arrays)
 
     def change_all(self, keyed: KeyedRows, alone: Array) -> None:

@@ -28,6 +28,10 @@ class HeldRows(NamedTuple):
     keys: list[CanonicalKey]
     ids: list[bytes]
 
+    def place(self, row: int) -> tuple[Any, CanonicalKey, bytes]:
+        """What finds a held row."""
+        return self.names[row], self.keys[row], self.ids[row]
+
 
 class Candidates(NamedTuple):
     """

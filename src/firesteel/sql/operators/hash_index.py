@@ -33,8 +33,8 @@ def mixed(values: Array) -> Array:
 class RunIndex:
     """Open addressing with linear probing; what is in it stays.
 
-    :ivar hashes, starts, lengths, previous: of each run its hash, first row, number of rows, and the run of the
-        same hash before it.
+    :ivar hashes, starts, lengths, previous: of each run its hash, first row, number of rows, and the run of
+        the same hash before it.
     """
 
     def __init__(self) -> None:
@@ -133,6 +133,8 @@ class RunIndex:
                     for chain, run in zip(chains[known].tolist(), current[known].tolist(), strict=True)
                 ]
                 chains, current = chains[~known], current[~known]
+                if not len(current):
+                    break
             walked.append((chains, current))
             before = self.previous[current]
             more = before >= 0
@@ -145,8 +147,9 @@ class RunIndex:
     def _joined(
         self, newest: Array, walked: list[tuple[Array, Array]], remembered: list[tuple[int, Array]]
     ) -> tuple[Array, Array]:
-        chains = np.concatenate([chains for chains, _ in reversed(walked)])
-        runs = np.concatenate([runs for _, runs in reversed(walked)])
+        none = np.zeros(0, np.int32)  # all is remembered
+        chains = np.concatenate([none, *(chains for chains, _ in reversed(walked))])
+        runs = np.concatenate([none, *(runs for _, runs in reversed(walked))])
         order = np.argsort(chains, kind="stable")
         chains, runs = chains[order], runs[order]
         counts = self._counted(chains, len(newest), self.lengths[runs])

@@ -139,7 +139,12 @@ class PartnersJoinOperator(_RegularJoin):
             self._run_outer(keyed, input_index, pairs, partners, sides)
 
     def _run_outer(
-        self, keyed: KeyedRows, side: int, pairs: Candidates, partners: list[list[int]], sides: tuple[Any, Any]
+        self,
+        keyed: KeyedRows,
+        side: int,
+        pairs: Candidates,
+        partners: list[list[int]],
+        sides: tuple[Any, Any],
     ) -> None:
         """Flink: ``StreamingJoinOperator.processElement``."""
         mine, other = self._sides[side], self._sides[1 - side]
@@ -168,7 +173,10 @@ class PartnersJoinOperator(_RegularJoin):
             if other_outer:
                 had = [
                     other.associate(
-                        held.names[at_held[at]], held.keys[at_held[at]], held.ids[at_held[at]], 1 if adds else -1
+                        held.names[at_held[at]],
+                        held.keys[at_held[at]],
+                        held.ids[at_held[at]],
+                        1 if adds else -1,
                     )
                     for at in found
                 ]
@@ -192,9 +200,7 @@ class PartnersJoinOperator(_RegularJoin):
         kinds = np.array(out.kinds, np.int8)
         self.emit(Columns(arrays, len(out.kinds), kinds if kinds.any() else None))
 
-    def _run_semi(
-        self, keyed: KeyedRows, side: int, pairs: Candidates, partners: list[list[int]]
-    ) -> None:
+    def _run_semi(self, keyed: KeyedRows, side: int, pairs: Candidates, partners: list[list[int]]) -> None:
         """Flink: ``StreamingSemiAntiJoinOperator``."""
         mine, other = self._sides[side], self._sides[1 - side]
         anti = self.spec.kind == "ANTI"
@@ -224,9 +230,7 @@ class PartnersJoinOperator(_RegularJoin):
             else:
                 mine.take(name, key, ids[row], bodies[row])
             for at in found:
-                had = other.associate(
-                    held.names[at_held[at]], held.keys[at_held[at]], held.ids[at_held[at]], 1 if adds else -1
-                )
+                had = other.associate(*held.place(at_held[at]), 1 if adds else -1)
                 if had != (0 if adds else 1):
                     continue
                 change = kind if not anti else DELETE if adds else INSERT

@@ -11,8 +11,8 @@ import pyarrow as pa
 __all__ = ["RowLog"]
 
 Array = np.ndarray[Any, Any]
-#: Pieces are put together with the one before them until that is so many times as large: a row is copied a few
-#: times in its life, and there are few pieces.
+#: Pieces are put together with the one before them until that is so many times as large: a row is copied a
+#: few times in its life, and there are few pieces.
 _RATIO: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a piece that is put together
 
