@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.job_client import JobClient
 from firesteel.table import StreamTableEnvironment
 from firesteel.util.exceptions import TableException
 from tests.runtime.support import environment
 from tests.servers.kafka.broker import KafkaBroker
 from tests.table.support import changes, kept, rows
+from tests.waiting import until
 
 _NOON = dt.datetime(2020, 1, 1, 12, 0, 1, 120_000)
 
@@ -436,3 +441,77 @@ def test_an_updating_query_does_not_fit_json(t: StreamTableEnvironment) -> None:
     t.execute_sql(f"CREATE TABLE f (a BIGINT) {_offline(format='json')}")
     with pytest.raises(TableException, match="doesn't support consuming update"):
         t.execute_sql("INSERT INTO f SELECT COUNT(*) FROM (VALUES (1), (2)) AS v(a)")
+
+
+@pytest.mark.row("S-SQL-07", "S-SQL-38", "S-SAVE-05", "S-SAVE-06")
+@pytest.mark.parametrize("turned", [False, True], ids=["same order", "other order"])
+def test_inserts_go_on_from_a_savepoint(kafka_broker: KafkaBroker, tmp_path: Path, turned: bool) -> None:
+    """Rows come before the savepoint, while it is taken, while no job runs, and after. Each is copied once
+    and counted once: the upserts of a word have its counts one after the other.
+
+    Broken by hand: the second job begins without the savepoint; ``NodeNames`` numbers nodes.
+    """
+    words, copies, sums = kafka_broker.topic(2), kafka_broker.topic(2), kafka_broker.topic()
+    written: list[tuple[str, int]] = []
+
+    def write(count: int) -> None:
+        rows_ = [(random.choice("abcde"), n) for n in range(len(written), len(written) + count)]
+        for partition in (0, 1):
+            mine = [f"{w},{n}".encode() for w, n in rows_ if n % 2 == partition]
+            kafka_broker.produce(words, mine, partition)
+        written.extend(rows_)
+
+    def start(savepoint: str | None) -> JobClient:
+        begin = {} if savepoint is None else {"execution.state-recovery.path": savepoint}
+        env = environment(2, **{"execution.checkpointing.interval": "100 ms"}, **begin)
+        t = StreamTableEnvironment.create(env)
+        unbounded = {"scan__bounded__mode": "unbounded", "format": "csv"}
+        once = {"sink__delivery_guarantee": "exactly-once", "sink__transactional_id_prefix": copies}
+        t.execute_sql(f"CREATE TABLE words (w STRING, n INT) {topic_of(kafka_broker, words, **unbounded)}")
+        t.execute_sql(
+            f"CREATE TABLE copies (w STRING, n INT) {topic_of(kafka_broker, copies, format='csv', **once)}"
+        )
+        upserts = topic_of(kafka_broker, sums, "upsert-kafka", key__format="raw", value__format="csv")
+        t.execute_sql(
+            f"CREATE TABLE sums (w STRING, c BIGINT, s BIGINT, PRIMARY KEY (w) NOT ENFORCED) {upserts}"
+        )
+        inserts = [
+            "INSERT INTO copies SELECT w, n FROM words",
+            "INSERT INTO sums SELECT w, COUNT(*), SUM(n) FROM words GROUP BY w",
+        ]
+        together = t.create_statement_set()
+        for insert in reversed(inserts) if turned and savepoint is not None else inserts:
+            together.add_insert_sql(insert)
+        client: JobClient = together.execute().get_job_client()
+        return client
+
+    def copied() -> list[tuple[str, int]]:
+        return [(w, int(n)) for w, n in (line.split(",") for line in kafka_broker.values(copies))]
+
+    def counted() -> list[tuple[str, int, int]]:
+        found = (line.split(",") for line in kafka_broker.values(sums))
+        return [(w, int(c), int(s)) for w, c, s in found]
+
+    def is_done() -> bool:
+        totals = {w: c for w, c, _ in counted()}
+        return len(copied()) >= len(written) and sum(totals.values()) == len(written)
+
+    write(50)
+    client = start(None)
+    until(is_done, "the first rows are not written", 60, look_s=0.5)
+    write(40)
+    savepoint = client.stop_with_savepoint(False, str(tmp_path)).result()
+    write(20)
+    client = start(savepoint)
+    write(20)
+    until(is_done, "the last rows are not written", 60, look_s=0.5)
+    client.stop_with_savepoint(False, str(tmp_path)).result()
+    assert sorted(copied()) == sorted(written)
+    counts, total = Counter[str](), Counter[str]()
+    for w, n in written:
+        counts[w] += 1
+        total[w] += n
+    last = {w: (c, s) for w, c, s in counted()}
+    assert last == {w: (counts[w], total[w]) for w in counts}
+    for w in counts:
+        assert [c for v, c, _ in counted() if v == w] == list(range(1, counts[w] + 1))
