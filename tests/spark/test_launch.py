@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.errors import EngineError
 from firesteel.spark import launch, settings
 from firesteel.spark.launch import StartedJvm, Surroundings
+from tests.jvms import leave
 from tests.spark.support import python, run
 
 # 127.0.0.1, ::1 and ::ffff:127.0.0.1 as the kernel writes them.
@@ -47,7 +48,7 @@ def test_a_jvm_that_outlives_its_log_says_nothing_of_that(
         log = gateway.jvm.org.apache.logging.log4j.LogManager.getLogger("org.apache.spark.late")
         assert log.isWarnEnabled()
         log.warn("late")
-        gateway.close()
+        leave(gateway)
     finally:
         jvm.drop()
     assert capfd.readouterr().err == ""

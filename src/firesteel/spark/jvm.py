@@ -134,7 +134,6 @@ class DriverJvm:
         if self._gateway is not None:
             with suppress(Exception):
                 self._gateway.close()
-            _say_nothing_more(self._gateway)
 
     def _listens(self) -> bool:
         if self._gateway is None:  # this process has ended it already
@@ -147,15 +146,6 @@ class DriverJvm:
         return True
 
 
-def _say_nothing_more(gateway: Any) -> None:
-    """Let py4j not call a JVM that has gone.
-
-    Each Python object that stands for one of its objects would, when it is collected, in a thread of py4j's
-    and long after: each call is an error in the log of the program.
-    """
-    gateway._gateway_client.is_connected = False
-
-
 def end_jvm(patience_s: float = _JVM_PATIENCE_S) -> None:
     """End the JVM that the sessions of this process ran in; all of them must be stopped.
 
@@ -166,7 +156,6 @@ def end_jvm(patience_s: float = _JVM_PATIENCE_S) -> None:
         return
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()
-    _say_nothing_more(gateway)  # py4j forgets to if the JVM has gone before
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None:
         return

@@ -17,7 +17,7 @@ import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from firesteel.spark.java import find_java
-from tests.jvms import QUICK
+from tests.jvms import QUICK, leave
 from tests.places import CACHE, fetched
 
 JARS: Final = CACHE / "hadoop-3.5.0"
@@ -152,7 +152,7 @@ class Hadoop:
             return
         if self._yarn is not None:
             self._yarn.stop()  # it ends its containers
-        self._gateway.close()
+        leave(self._gateway)
         self._process.kill()
         self._process.wait(30)
         for pipe in (self._process.stdin, self._process.stdout):

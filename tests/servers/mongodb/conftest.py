@@ -14,6 +14,7 @@ import pyspark
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
+from tests.jvms import leave
 from tests.places import CACHE, fetched
 from tests.servers.fixtures import platform
 
@@ -47,7 +48,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         backend.version(mongo.ServerVersion.MONGO_5_0)
         server = mongo.MongoServer(backend)
         yield f"mongodb://127.0.0.1:{server.bind().getPort()}"
-        gateway.close()
+        leave(gateway)
         process.kill()
         process.wait()
 

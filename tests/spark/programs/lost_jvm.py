@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import psutil
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from firesteel.common import Configuration, Types
@@ -20,16 +17,12 @@ from firesteel.common.errors import FiresteelError
 from firesteel.datastream import StreamExecutionEnvironment
 
 RECORDS = 200
-#: What py4j's own thread needs to tell a JVM that an object is not needed any more.
-TOLD_S = 1.0
 
 
-def kill_the_jvm(committed: Path, objects: list[Any]) -> None:
-    """SIGKILL, once some of the job has been done. Of its objects one is kept beyond its death."""
+def kill_the_jvm(committed: Path) -> None:
+    """SIGKILL, once some of the job has been done."""
     while not committed.exists():
         threading.Event().wait(0.05)
-    gateway: Any = SparkContext._gateway
-    objects.append(gateway.jvm.java.util.ArrayList())
     (java,) = [p for p in psutil.Process().children(recursive=True) if "java" in p.name()]
     print("killing", java.pid, flush=True)
     os.kill(java.pid, signal.SIGKILL)
@@ -56,7 +49,6 @@ def main() -> int:
     options = parser.parse_args()
     session = SparkSession.builder.master("local[2,4]").getOrCreate() if options.handed_in else None
     progress = options.directory / "some"
-    objects: list[Any] = []
 
     def slow(value: int) -> int:
         threading.Event().wait(0.02)
@@ -64,7 +56,7 @@ def main() -> int:
             progress.touch()
         return value
 
-    killer = threading.Thread(target=kill_the_jvm, args=(progress, objects), daemon=True)
+    killer = threading.Thread(target=kill_the_jvm, args=(progress,), daemon=True)
     killer.start()
     failures = 0
     for records in (RECORDS, 10):
@@ -76,9 +68,6 @@ def main() -> int:
         except FiresteelError as e:
             failures += 1
             print("failed", str(e).replace("\n", " | "), flush=True)
-    objects.clear()
-    gc.collect()
-    threading.Event().wait(TOLD_S)
     return 1 if failures else 0
 
 
