@@ -74,3 +74,13 @@ def test_what_cannot_be_is_said(served: tuple[JobGateway, str]) -> None:
         assert (result.exit_code, says in result.output) == (code, True), result.output
     unknown = run("0" * 32, "2", "-m", address)
     assert (unknown.exit_code, "not found" in unknown.output) == (4, True), unknown.output
+
+
+def test_what_gets_less_than_was_asked_for_is_named(served: tuple[JobGateway, str]) -> None:
+    job, address = served
+    done = run(str(job.job_id), "1000", "-m", address)
+    assert done.exit_code == 0, done.output
+    most = {vertex.name: vertex.info.max_parallelism for vertex in job.view.vertices}
+    said = [f"{name}: {number}, which is its max parallelism" for name, number in most.items()]
+    assert done.stderr.splitlines() == said
+    assert [len(vertex.subtasks) for vertex in job.view.vertices] == list(most.values())

@@ -53,8 +53,8 @@ def rescale(
 ) -> None:
     """Give JOB another PARALLELISM while it runs: no savepoint, no restart.
 
-    PARALLELISM is for all vertices, each as far as its max parallelism allows. Without it, and without
-    --vertex, the parallelism of the vertices is shown.
+    PARALLELISM is for all vertices, each as far as its max parallelism allows; those that get less are
+    named. Without it, and without --vertex, the parallelism of the vertices is shown.
     """
     job, client = as_job_id(job), client_of(jobmanager)
     page = client.get(f"/v1/jobs/{job}")
@@ -64,6 +64,8 @@ def rescale(
     wanted = client.get(f"/v1/jobs/{job}/resource-requirements")
     for vertex in page["vertices"] if parallelism is not None else ():
         number = min(int(parallelism or 1), vertex["maxParallelism"])
+        if number != parallelism:
+            click.echo(f"{vertex['name']}: {number}, which is its max parallelism", err=True)
         wanted[vertex["id"]] = _bounds(number)
     for text in vertices:
         vertex_id, number = _one(text, [vertex["id"] for vertex in page["vertices"]])
