@@ -1,0 +1,134 @@
+"""Rows by key: against a plain dictionary over random epochs in random processes, and the bytes they have."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
+
+from firesteel.common.columns import Columns
+from firesteel.common.errors import StateError
+from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.operators.changelogs import LastRows
+from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
+from firesteel.sql.values import array_of
+from firesteel.state.backend import OperatorState, StateLimits
+from firesteel.state.column_keys import hash_codes, identities
+from firesteel.state.delta_writer import DeltaWriter
+from tests.state.machine import LIMITS, ColumnMachine, as_test
+from tests.state.support import Driver
+
+Array = np.ndarray[Any, Any]
+FIELDS = (Field("int64", 7), Field("object", None, packs=True), Field("object"))
+LONG = "x" * 300  # the length of such a key takes more than a byte
+
+#: Types of key columns -> keys of them.
+KEYS: dict[tuple[pa.DataType, ...], list[tuple[Any, ...]]] = {
+    (pa.int64(), pa.int64()): [(1, 2), (2, 1), (-1, 2**62), (2**31, 255), (None, 1), (None, None)],
+    (pa.int64(),): [(0,), (1,), (-1,), (2**62,), (None,), (300,)],
+    (pa.string(),): [("",), ("a",), ("é",), (LONG,), (None,), ("1",)],
+    (pa.string(), pa.bool_()): [
+        (LONG, True),
+        (LONG, False),
+        ("", None),
+        (None, True),
+        ("ü", True),
+        ("", True),
+    ],
+    (pa.decimal128(20, 2), pa.timestamp("ms")): [
+        (Decimal("1.50"), dt.datetime(2020, 1, 1)),
+        (Decimal("-1.50"), dt.datetime(1920, 1, 1)),
+        (None, dt.datetime(2020, 1, 1)),
+        (Decimal(0), None),
+        (Decimal(1), None),
+        (Decimal(10**17), None),
+    ],
+    (pa.float64(), pa.list_(pa.int64())): [
+        (0.5, [1]),
+        (0.5, []),
+        (-0.0, None),
+        (0.0, None),
+        (None, [2]),
+        (1.0, []),
+    ],
+}
+PICKS = st.lists(st.integers(0, 5), unique=True, min_size=1)
+
+
+class RowsMachine(ColumnMachine):
+    @initialize(limits=LIMITS, local=st.booleans(), kinds=st.sampled_from(list(KEYS)))
+    def start(self, limits: StateLimits, local: bool, kinds: tuple[pa.DataType, ...]) -> None:
+        self.kinds = kinds
+        self.start_at(0, limits, local)
+
+    def take_column(self, operator: OperatorState) -> None:
+        self.column: RowsColumn = rows_state(operator, "rows", FIELDS)
+
+    def names_and_codes(self, picks: list[int]) -> tuple[list[Any], Array]:
+        keys = [KEYS[self.kinds][pick] for pick in picks]
+        columns = [pa.array(list(c), k) for c, k in zip(zip(*keys, strict=True), self.kinds, strict=True)]
+        return identities(columns, len(keys)), hash_codes(columns, len(keys))
+
+    def slots_of(self, picks: list[int]) -> Array:
+        return self.column.find(*self.names_and_codes(picks))
+
+    def rows(self, slots: Array) -> list[list[Any]]:
+        return [list(row) for row in zip(*(f[slots].tolist() for f in self.column.fields), strict=True)]
+
+    @rule(picks=PICKS, value=st.integers(0, 9))
+    def put(self, picks: list[int], value: int) -> None:
+        rows: list[list[Any]] = [[value + p, bytes([p, value]), (p, "text", None)] for p in picks]
+        values = [
+            np.array(column, f.dtype) for column, f in zip(zip(*rows, strict=True), FIELDS[:2], strict=False)
+        ]
+        third = np.empty(len(rows), object)
+        for i, row in enumerate(rows):
+            third[i] = row[2]
+        self.column.put(self.slots_of(picks), [*values, third])
+        self.model.update((bytes([p]), row) for p, row in zip(picks, rows, strict=True))
+
+    @rule(picks=PICKS)
+    def remove(self, picks: list[int]) -> None:
+        self.column.remove(self.slots_of(picks))
+        for pick in picks:
+            self.model.pop(bytes([pick]), None)
+
+    @rule(picks=PICKS)
+    def look(self, picks: list[int]) -> None:
+        slots = self.slots_of(picks)
+        wanted = [self.model.get(bytes([pick])) for pick in picks]
+        assert self.column.alive[slots].tolist() == [row is not None for row in wanted]
+        assert self.rows(slots) == [[7, None, 0] if row is None else row for row in wanted]
+
+    @rule()
+    def look_at_all(self) -> None:
+        names, slots = self.column.items()
+        every = self.names_and_codes(list(range(6)))[0]
+        found = {bytes([every.index(name)]): row for name, row in zip(names, self.rows(slots), strict=True)}
+        assert found == self.model
+
+    def move_on(self, step: int) -> None:
+        self.column.remove(self.column.items()[1])
+        self.model = {}
+
+
+TestRowsModel = as_test(RowsMachine)
+
+
+def test_a_key_of_another_subtask_is_refused_when_the_epoch_is_cut() -> None:
+    driver = Driver(key_groups=range(1))
+
+    def work(op: OperatorState) -> None:
+        column = rows_state(op, "rows", ())
+        columns = [pa.array([1, 2, 3])] * 2
+        column.put(column.find(identities(columns, 3), hash_codes(columns, 3)), ())
+
+    with pytest.raises(StateError, match="belongs to key group"):
+        driver.run(driver.process(), work)
