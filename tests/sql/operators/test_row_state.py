@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import zlib
 from decimal import Decimal
 from typing import Any
 
@@ -15,13 +17,12 @@ from hypothesis.stateful import initialize, rule
 from firesteel.common.columns import Columns
 from firesteel.common.errors import StateError
 from firesteel.sql import types as t
-from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.changelogs import LastRows
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
 from firesteel.sql.values import array_of
 from firesteel.state.backend import OperatorState, StateLimits
 from firesteel.state.column_keys import hash_codes, identities
-from firesteel.state.delta_writer import DeltaWriter
+from firesteel.state.line import EpochDelta
 from tests.state.machine import LIMITS, ColumnMachine, as_test
 from tests.state.support import Driver
 
@@ -132,3 +133,72 @@ def test_a_key_of_another_subtask_is_refused_when_the_epoch_is_cut() -> None:
 
     with pytest.raises(StateError, match="belongs to key group"):
         driver.run(driver.process(), work)
+
+
+# ---- the bytes of rows
+
+BIG, TEXT = t.BigIntType(), t.VarCharType()
+ROW = t.RowType.of(
+    ("a", "b", "t", "d", "ts", "l", "f", "y"),
+    (
+        *(BIG, BIG, TEXT, t.DecimalType(10, 2), t.TimestampType(precision=3)),
+        *(t.ArrayType(t.IntType()), t.DoubleType(), t.VarBinaryType()),
+    ),
+)
+ROWS: list[tuple[Any, ...]] = [
+    (1, 2, "text", Decimal("1.50"), 0, [1, None], 0.5, b"\x00\xff"),
+    (-(2**40), 300, "é" * 40, None, -1, [], None, b""),
+    (None, 70000, None, Decimal("-0.01"), 1700000000000, None, -0.0, None),
+]
+#: The delta of an epoch that put these rows, keyed by the first two columns, before keys of entries were made
+#: by ``entry_keys``.
+DIGEST = "4a99e13de96c0d9b7437db2d3df74317-dec23423"
+STORED = zlib.decompress(
+    base64.b85decode(
+        b"c-osZ<%l4IK1T)v1M{Ovj7%(n_Lo_I9Fb<Q7s~km|LNOFm;e9&&j12v8FiqNq6`^485%n-&6srH90Q|Z0aTa^sL&b0"
+        b"o^nKS;t{zSj7&>PQY%W980wiCFic`RaN7O>*eHf0Obq{zWK2AgIs@7Gn*oPcQWqZhKjFX;h9jyIk0{N6xb?tNT?0J>"
+        b"!}AObjNRv-W-uH$-2ibC!+|49XDrGuSdx=iT(YVpF)1fip(ww+_|VPnXeIv;57!_i9R;Nz|8Sdx!~_K=Pj^qh5FLet"
+        b"BqVl8f<kaekf)zJke!mC;Nt4+>FemDVQ8SEV5A9>FHTSh@$_{K4srAi&@cuG<s>LL1_e1r+5k<k1M<^=+WbSEd|ZL-"
+        b"N}$n^A+Eu83V!|}3VxwJK1#6*7EG8v5nF^I1^y8ZsE-(qaBO6RvRGKaq=|0x%OeahQD>;S>qW|3EKoKxgIjP=sGlJK"
+        b"pK;8`"
+    )
+)
+
+
+def columns_of(rows: list[tuple[Any, ...]]) -> Columns:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(ROW.types)
+    return Columns([array_of(list(c), kind) for c, kind in zip(columns, ROW.types, strict=True)], len(rows))
+
+
+def found(last: LastRows, keys: Columns) -> Array:
+    return last.rows.find(identities(keys.arrays[:2], len(keys)), hash_codes(keys.arrays[:2], len(keys)))
+
+
+def test_rows_have_the_bytes_that_they_always_had() -> None:
+    driver, columns = Driver(), columns_of([*ROWS, (9, 9, "not this one", None, 0, None, None, None)])
+    state = driver.process()
+    state.begin(driver.line, 0)
+    last = LastRows(state.operator("op"), "last", ROW, 0)
+    last.put(found(last, columns_of(ROWS)), columns, np.arange(3))
+    delta = state.finish()
+    assert (delta.digest, delta.payload) == (DIGEST, STORED)
+
+
+@pytest.mark.parametrize("warm", [0, 100])
+def test_stored_rows_are_read(warm: int) -> None:
+    driver = Driver(limits=StateLimits(warm_entries=warm))
+    driver.commit(EpochDelta(digest=DIGEST, payload=STORED, entries=4, first_group=0, last_group=0xFFFF))
+
+    def work(op: OperatorState) -> None:
+        last = LastRows(op, "last", ROW, 0)
+        asked = columns_of([ROWS[2], (1, 1, *ROWS[0][2:]), *ROWS[:2]])
+        arrays, places = last.read(found(last, asked))
+        assert places.tolist() == [0, -1, 1, 2]
+        assert [a.to_pylist() for a in arrays] == [
+            a.to_pylist() for a in columns_of([ROWS[2], *ROWS[:2]]).arrays
+        ]
+        nothing, places = last.read(found(last, asked[:0]))
+        assert [len(a) for a in nothing] == [0] * len(ROW.types)
+        assert not len(places)
+
+    driver.run(driver.process(), work)

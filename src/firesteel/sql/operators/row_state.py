@@ -164,7 +164,8 @@ class RowsColumn(Column):
         """What is committed under keys of entries, for keys that will have slots."""
         core, encoded = self._core, self._encoded
         if not core.complete:
-            core.expect_misses(sum(key not in encoded for key in keys))  # which may complete the cache
+            known = sum(map(encoded.__contains__, keys))
+            core.expect_misses(len(keys) - known)  # which may complete the cache
         found = list(map(self._encoded.pop, keys, repeat(None)))
         if not core.complete:
             get = core.overlay.get
