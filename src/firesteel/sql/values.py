@@ -40,7 +40,7 @@ def unit_of(data_type: t.DataType) -> int:
 
 def values_of(array: pa.Array, data_type: t.DataType) -> list[Any]:
     """Return the values of a column, null as None."""
-    read = _READ.get(type(data_type), _read_any)
+    read: Callable[[pa.Array, Any], list[Any]] = _READ.get(type(data_type), _read_any)
     return read(array, data_type)
 
 

@@ -249,7 +249,7 @@ def identity_of_canonical(key: Any) -> Any:
 
 
 def identity_in(key: bytes, end: int) -> Any:  # hot
-    """The identity of the key of an entry. :param key: the entry's. :param end: where that of the key ends."""
+    """The identity of the key of an entry, whose key is *key*; that of the key itself ends at *end*."""
     start = 3 if key[2] != 0xFF else 7
     return _unpack(key[start + 5 : end]) if key[start] == 0x68 else canonical_of(key[start:end])
 

@@ -134,7 +134,7 @@ def last_rows_one_by_one(batches, last, timed, update_before):
     st.booleans(),
 )
 def test_deduplication_is_that_of_rows_one_after_the_other(batches, way, update_before):
-    """Each epoch runs in the other one of two processes. Broken by hand: ``order`` was left out in ``put``."""
+    """Each epoch runs in the other one of two processes. Broken by hand: ``put`` got no ``order``."""
     last, timed = way
     spec = Deduplicate(
         input=PAIRS, keys=(0, 1), last=last, time=3 if timed else None, generate_update_before=update_before

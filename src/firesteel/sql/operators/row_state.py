@@ -153,8 +153,9 @@ class RowsColumn(Column):
 
     def _entry_keys(self, slots: Array) -> list[bytes]:
         """The keys of the entries of slots."""
-        missing = slots[np.equal(self._keys[slots], None)]
-        if len(missing):
+        held: list[bytes | None] = self._keys[slots].tolist()
+        if None in held:
+            missing = slots[[key is None for key in held]]
             names: list[Any] = self._names[missing].tolist()
             self._keys[missing] = objects(self._entry_keys_of(names, self._codes[missing]))
         keys: list[bytes] = self._keys[slots].tolist()
