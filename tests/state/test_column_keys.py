@@ -14,7 +14,6 @@ from firesteel.common.errors import StateError
 from firesteel.state._column import GroupKeys, key_end
 from firesteel.state.column_keys import (
     canonical_column_keys,
-    entry_keys,
     group_rows,
     hash_codes,
     identities,
@@ -85,9 +84,11 @@ def test_entries_of_columns_have_the_keys_that_are_made_one_by_one(given_keys):
     arrays, length = given_keys
     codes, found = hash_codes(arrays, length), identities(arrays, length)
     heads = GroupKeys(128, range(128))
-    made = entry_keys(found, codes, groups_of_codes(codes, 128), b"column")
-    assert made == [heads[key] + b"column" for key in canonical_column_keys(found, codes)]
-    assert [identity_in(key, key_end(key)) for key in made] == found
+    keys = canonical_column_keys(found, codes)
+    made = heads.heads(keys, codes)
+    assert made == [heads[key] for key in keys]
+    assert [identity_in(head + b"column", len(head)) for head in made] == found
+    assert [key_end(head + b"column") for head in made] == list(map(len, made))
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9), min_size=1))

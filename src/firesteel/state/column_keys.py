@@ -17,14 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.state._column import canonical_of, typed_bytes
-from firesteel.state._key_codec import decode_key, encode_key, length_prefix
+from firesteel.state._column import canonical_of
+from firesteel.state._key_codec import decode_key, encode_key
 from firesteel.state.hash_codes import Array, codes_of_bytes, codes_of_integers
 
 __all__ = [
     "Groups",
     "canonical_column_keys",
-    "entry_keys",
     "group_rows",
     "hash_codes",
     "identities",
@@ -222,26 +221,6 @@ def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:
         key if type(key) is not tuple else start + _pack(key)
         for key, start in zip(found, starts.view("V5").ravel().tolist(), strict=True)
     ]
-
-
-def entry_keys(found: Sequence[Any], codes: Array, groups: Array, rest: bytes) -> list[bytes]:
-    """The keys of entries that go on with *rest*, of keys of which *found* are the identities, *codes* the
-    hash codes and *groups* the key groups."""
-    bodies = [_pack(key) if type(key) is tuple else typed_bytes(key) for key in found]
-    lengths = np.fromiter(map(len, bodies), np.int64, len(bodies))
-    are_tuples = np.fromiter((type(key) is tuple for key in found), bool, len(bodies))
-    lengths[are_tuples] += 5
-    if not are_tuples.all() or lengths.max(initial=0) >= 0xFF:
-        starts = [
-            group.to_bytes(2, "big") + length_prefix(length) + (b"h" + code.to_bytes(4, "big")) * is_tuple
-            for group, length, code, is_tuple in zip(
-                groups.tolist(), lengths.tolist(), codes.tolist(), are_tuples.tolist(), strict=True
-            )
-        ]
-    else:
-        numbers = (groups << 48) | (lengths << 40) | (0x68 << 32) | codes.astype(np.int64)
-        starts = numbers.astype(">i8").view("V8").tolist()
-    return [start + body + rest for start, body in zip(starts, bodies, strict=True)]
 
 
 def identity_of_canonical(key: Any) -> Any:

@@ -150,8 +150,7 @@ ROWS: list[tuple[Any, ...]] = [
     (-(2**40), 300, "é" * 40, None, -1, [], None, b""),
     (None, 70000, None, Decimal("-0.01"), 1700000000000, None, -0.0, None),
 ]
-#: The delta of an epoch that put these rows, keyed by the first two columns, before keys of entries were made
-#: by ``entry_keys``.
+#: The delta of an epoch that put these rows, keyed by the first two columns, as an earlier release wrote it.
 DIGEST = "4a99e13de96c0d9b7437db2d3df74317-dec23423"
 STORED = zlib.decompress(
     base64.b85decode(

@@ -20,7 +20,6 @@ from firesteel.state._ttl import Ttl, written_ms
 from firesteel.state._value_codec import encode_value
 from firesteel.state.column_keys import (
     canonical_column_keys,
-    entry_keys,
     identity_in,
     identity_of_canonical,
 )
@@ -145,11 +144,9 @@ class RowsColumn(Column):
         return slots
 
     def _entry_keys_of(self, names: Sequence[Any], codes: Array) -> list[bytes]:
-        def key(number: int) -> CanonicalKey:
-            found: CanonicalKey = canonical_column_keys([names[number]], codes[number : number + 1])[0]
-            return found
-
-        return entry_keys(names, codes, self._core.group_keys.own_groups(codes, key), self.id)
+        column = self.id
+        heads = self._core.group_keys.heads(canonical_column_keys(names, codes), codes)
+        return [head + column for head in heads]
 
     def _entry_keys(self, slots: Array) -> list[bytes]:
         """The keys of the entries of slots."""
