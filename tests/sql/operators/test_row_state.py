@@ -135,6 +135,31 @@ def test_a_key_of_another_subtask_is_refused_when_the_epoch_is_cut() -> None:
         driver.run(driver.process(), work)
 
 
+def test_what_is_left_in_the_cache_of_an_eviction_is_brought_up_to_date() -> None:
+    """Broken by hand: ``load`` did not look into what nobody had asked for."""
+    driver = Driver()
+    writer, follower = driver.process(), driver.process()
+    keys = [pa.array(range(10))] * 2
+    names, codes = identities(keys, 10), hash_codes(keys, 10)
+
+    def put(value: int) -> None:
+        def work(op: OperatorState) -> None:
+            column = rows_state(op, "rows", FIELDS[:1])
+            column.put(column.find(names, codes), [np.full(10, value)])
+
+        driver.run(writer, work)
+
+    def values(op: OperatorState) -> list[int]:
+        column = rows_state(op, "rows", FIELDS[:1])
+        return list(column.fields[0][column.find(names, codes)].tolist())
+
+    put(1)
+    driver.run(follower, lambda op: rows_state(op, "rows", FIELDS[:1]))
+    follower._caches.evict(0.3)
+    put(2)
+    assert driver.run(follower, values) == [2] * 10
+
+
 # ---- the bytes of rows
 
 BIG, TEXT = t.BigIntType(), t.VarCharType()
