@@ -272,7 +272,8 @@ class RowsColumn(Column):
         name = identity_of_canonical(canonical)
         slot = self.slots.pop(name, None)
         if slot is not None:
-            self._release([slot])
+            self.alive[slot] = False  # the rest is reset when the slot is given out again
+            self._free.append(slot)
         if value == TOMBSTONE:
             self._encoded.pop(name, None)
         elif slot is not None or self._core.complete:
