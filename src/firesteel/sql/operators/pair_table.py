@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from firesteel.sql.operators.hash_index import mixed
+
 __all__ = ["PairKeys", "PairTable", "pair_hashes"]
 
 Array = np.ndarray[Any, Any]
@@ -44,14 +46,8 @@ class PairKeys(NamedTuple):
 
 
 def pair_hashes(places: Array, words: Array) -> Array:
-    """A hash of 64 bits for each pair (the finaliser of murmur3, with the key mixed in)."""
-    codes: Array = words.view(_U64) ^ (places.astype(_U64) * _U64(0x9E3779B97F4A7C15))
-    codes ^= codes >> _U64(33)
-    codes *= _U64(0xFF51AFD7ED558CCD)
-    codes ^= codes >> _U64(33)
-    codes *= _U64(0xC4CEB9FE1A85EC53)
-    codes ^= codes >> _U64(33)
-    return codes
+    """A hash of 64 bits for each pair."""
+    return mixed(words.view(_U64) ^ (places.astype(_U64) * _U64(0xFF51AFD7ED558CCD)))
 
 
 class PairTable:
