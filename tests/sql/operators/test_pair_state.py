@@ -165,6 +165,13 @@ class PairsMachine(ColumnMachine):
         self.column.clear(NAMES[key], KEYS[key])
         self.pairs.pop(key, None)
 
+    @rule()
+    def take_all(self) -> None:
+        """As after many misses: reading all of it is cheaper then."""
+        if not self.state.complete:
+            self.state._core.complete_cache()
+            assert self.state.complete
+
     @rule(step=st.sampled_from([1, 5, 9, 10]))
     def move_on(self, step: int) -> None:
         self.now += step
