@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from firesteel.common.errors import StateError
-from firesteel.state._column import GroupKeys
+from firesteel.state._column import GroupKeys, key_end
 from firesteel.state.column_keys import (
     canonical_column_keys,
     group_rows,
     hash_codes,
     identities,
+    identity_in,
     identity_of_canonical,
     key_arrays,
 )
@@ -76,6 +77,18 @@ def test_keys_that_are_learned_as_columns_are_those_that_are_asked_for_one_by_on
     learned, asked = (GroupKeys(128, range(128)) for _ in range(2))
     learned.learn(keys, codes)
     assert dict(learned) == {key: asked[key] for key in keys}
+
+
+@given(key_columns() | st.just(([pa.array(["x" * 249, "x" * 250, "", None])] * 2, 4)))
+def test_entries_of_columns_have_the_keys_that_are_made_one_by_one(given_keys):
+    arrays, length = given_keys
+    codes, found = hash_codes(arrays, length), identities(arrays, length)
+    heads = GroupKeys(128, range(128))
+    keys = canonical_column_keys(found, codes)
+    made = heads.heads(keys, codes)
+    assert made == [heads[key] for key in keys]
+    assert [identity_in(head + b"column", len(head)) for head in made] == found
+    assert [key_end(head + b"column") for head in made] == list(map(len, made))
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9), min_size=1))

@@ -14,7 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "Columns", "as_values", "columns_in"]
+__all__ = [
+    "DELETE",
+    "INSERT",
+    "UPDATE_AFTER",
+    "UPDATE_BEFORE",
+    "Columns",
+    "as_values",
+    "columns_in",
+    "objects",
+]
 
 # The numbers of common.types.RowKind.
 INSERT: Final = 0
@@ -103,3 +112,8 @@ def columns_in(values: Sequence[Any]) -> Columns:
     found: object = values
     assert isinstance(found, Columns)
     return found
+
+
+def objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Return *values*, whatever they are, as an array of as many objects."""
+    return np.fromiter(values, object, len(values))

@@ -40,19 +40,26 @@ def unit_of(data_type: t.DataType) -> int:
 
 def values_of(array: pa.Array, data_type: t.DataType) -> list[Any]:
     """Return the values of a column, null as None."""
-    read = _READ.get(type(data_type))
-    found: list[Any] = array.to_pylist() if read is None else read(array, data_type)
+    read: Callable[[pa.Array, Any], list[Any]] = _READ.get(type(data_type), _read_any)
+    return read(array, data_type)
+
+
+def _read_any(array: pa.Array, _: t.DataType) -> list[Any]:
+    found: list[Any]
+    if pa.types.is_integer(array.type) and not array.null_count:
+        found = array.to_numpy().tolist()
+    else:
+        found = array.to_pylist()
     return found
 
 
 def _as_integers(integer: pa.DataType) -> Callable[[pa.Array, t.DataType], list[Any]]:
-    return lambda array, _: array.view(integer).to_pylist()
+    return lambda array, data_type: _read_any(array.view(integer), data_type)
 
 
 def _read_timestamp(array: pa.Array, data_type: t.DataType) -> list[Any]:
     wanted = arrow_type(data_type)
-    found: list[Any] = (array if array.type == wanted else array.cast(wanted)).view(pa.int64()).to_pylist()
-    return found
+    return _read_any((array if array.type == wanted else array.cast(wanted)).view(pa.int64()), data_type)
 
 
 def _read_list(array: pa.Array, data_type: Any) -> list[Any]:

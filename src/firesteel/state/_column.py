@@ -67,15 +67,12 @@ class GroupKeys(dict[CanonicalKey, bytes]):
     def heads(self, keys: Sequence[CanonicalKey], codes: Any) -> list[bytes]:
         """The beginning of the entries' keys of each of some keys of columns. They are not kept: for keys
         that are written once, or not soon again."""
-        from firesteel.state.hash_codes import groups_of_codes
+        from firesteel.state.hash_codes import entry_starts, groups_of_codes
 
-        groups = groups_of_codes(codes, self._max_parallelism).tolist()
-        self._require_own(keys, groups)
-        starts = self._starts
-        return [
-            starts[group, len(data)] + data
-            for group, data in zip(groups, map(typed_bytes, keys), strict=True)
-        ]
+        groups = groups_of_codes(codes, self._max_parallelism)
+        self._require_own(keys, groups.tolist())
+        data = [key if type(key) is bytes else typed_bytes(key) for key in keys]
+        return [start + key for start, key in zip(entry_starts(groups, data), data, strict=True)]
 
     def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
         """Know keys, all of those that are new at once: for who is going to ask for each of them."""

@@ -123,6 +123,10 @@ class StateCore:
             yield [key[cut:] for key in keys], values
 
     def _count_miss(self) -> None:
-        self.misses += 1
+        self.expect_misses(1)
+
+    def expect_misses(self, count: int) -> None:
+        """As many entries are about to be read that the cache does not hold; it may be completed for them."""
+        self.misses += count
         if self.misses > self.miss_limit and not self.complete:
             self.complete_cache()

@@ -96,8 +96,9 @@ class Caches:
         of_column: dict[bytes, list[tuple[bytes, int, bytes]]] = {name: [] for name in self._columns}
         entries = core.overlay.scan_all(self._key_groups.start, self._key_groups.stop - 1)
         for key, value in entries.items():
-            if key[2]:
-                end = key_end(key)
+            length = key[2]
+            if length:
+                end = 3 + length if length != 0xFF else key_end(key)
                 name = key[end : end + COLUMN_ID_BYTES]
                 if name in of_column:
                     of_column[name].append((key, end, value))

@@ -17,18 +17,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firesteel.state._column import canonical_of
 from firesteel.state._key_codec import decode_key, encode_key
 from firesteel.state.hash_codes import Array, codes_of_bytes, codes_of_integers
 
 __all__ = [
+    "CanonicalKeys",
     "Groups",
     "canonical_column_keys",
     "group_rows",
+    "has_numbers",
     "hash_codes",
     "identities",
+    "identity_in",
     "identity_of_canonical",
+    "is_bare",
     "is_integer_like",
     "key_arrays",
+    "number_identities",
     "renumbered",
     "row_arrays",
     "row_values",
@@ -77,7 +83,8 @@ def _validity(array: pa.Array) -> Array | None:
     return None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
 
 
-def _has_integers(kind: pa.DataType) -> bool:
+def has_numbers(kind: pa.DataType) -> bool:
+    """Whether keys of a column of this type are made of numbers of 64 bits."""
     return is_integer_like(kind) or pa.types.is_boolean(kind) or kind in (pa.float32(), pa.float64())
 
 
@@ -100,7 +107,7 @@ def hash_codes(arrays: Sequence[pa.Array], length: int) -> Array:
 
 def _column_codes(array: pa.Array) -> Array:
     kind = array.type
-    if _has_integers(kind):
+    if has_numbers(kind):
         codes = codes_of_integers(_integers(array))
     elif _is_text(kind):
         codes = _text_codes(array)
@@ -177,7 +184,7 @@ def _frozen(value: Any) -> Any:
 def _parts(array: pa.Array) -> list[Any]:
     """What stands for each value of a column in the tuple of a key."""
     kind = array.type
-    if _has_integers(kind):
+    if has_numbers(kind):
         parts: list[Any] = _integers(array).tolist()
     elif _is_text(kind) or pa.types.is_binary(kind):
         return list(array.to_pylist())
@@ -198,31 +205,68 @@ def identities(arrays: Sequence[pa.Array], length: int) -> list[Any]:
     """The identity of the key of each row."""
     if len(arrays) == 1:
         parts = _parts(arrays[0])
-        if _is_single(arrays[0].type):
+        if is_bare(arrays[0].type):
             return parts if not arrays[0].null_count else [(None,) if p is None else p for p in parts]
         return [(part,) for part in parts]
     return row_values(arrays, length)
 
 
-def _is_single(kind: pa.DataType) -> bool:
+def is_bare(kind: pa.DataType) -> bool:
+    """Whether the identities of one column of this type, but for nulls, are values and not tuples of one."""
     return is_integer_like(kind) or _is_text(kind)
+
+
+def number_identities(array: pa.Array) -> tuple[Array, Array | None]:
+    """The numbers that the identities of a column of numbers are made of, and which rows are not null; None:
+    all of them."""
+    return _integers(array), _validity(array)
 
 
 def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:
     """The canonical keys of identities, of which *codes* are the hash codes."""
+    if tuple not in set(map(type, found)):
+        return list(found)
+    starts = np.empty((len(codes), 5), np.uint8)
+    starts[:, 0] = 0x68
+    starts[:, 1:] = codes.astype(">u4").view(np.uint8).reshape(-1, 4)
     return [
-        key if type(key) is not tuple else b"h" + code.to_bytes(4, "big") + _pack(key)
-        for key, code in zip(found, codes.tolist(), strict=True)
+        key if type(key) is not tuple else start + _pack(key)
+        for key, start in zip(found, starts.view("V5").ravel().tolist(), strict=True)
     ]
+
+
+class CanonicalKeys(Sequence[Any]):
+    """The same, each made when it is asked for: of most keys nobody needs it again."""
+
+    __slots__ = ("_codes", "_found")
+
+    def __init__(self, found: Sequence[Any], codes: Array) -> None:
+        self._found = found
+        self._codes = codes
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, at: Any) -> Any:
+        return canonical_column_keys([self._found[at]], self._codes[at : at + 1])[0]
+
+    def take(self, rows: Array) -> CanonicalKeys:
+        return CanonicalKeys([self._found[i] for i in rows.tolist()], self._codes[rows])
 
 
 def identity_of_canonical(key: Any) -> Any:
     return _unpack(key[5:]) if type(key) is bytes else key
 
 
+def identity_in(key: bytes, end: int) -> Any:  # hot
+    """The identity of the key of an entry, whose key is *key*; that of the key itself ends at *end*."""
+    start = 3 if key[2] != 0xFF else 7
+    return _unpack(key[start + 5 : end]) if key[start] == 0x68 else canonical_of(key[start:end])
+
+
 def key_arrays(found: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Array]:
     """The columns of which *found* are the identities."""
-    if len(types) == 1 and _is_single(types[0]):
+    if len(types) == 1 and is_bare(types[0]):
         return [_array([None if type(key) is tuple else key for key in found], types[0])]
     return row_arrays(found, types)
 

@@ -7,7 +7,15 @@ that are a handle on one of them.
 
 from __future__ import annotations
 
-from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, key_data, typed_bytes
+from firesteel.state._column import (
+    CanonicalKey,
+    Column,
+    canonical_of,
+    in_order,
+    key_data,
+    key_end,
+    typed_bytes,
+)
 from firesteel.state._list_state import ListColumn, list_column
 from firesteel.state._map_state import MapColumn, map_column
 from firesteel.state._recoding import recoding, recoding_but_none
@@ -28,6 +36,7 @@ __all__ = [
     "encode_elements",
     "in_order",
     "key_data",
+    "key_end",
     "list_column",
     "map_column",
     "recoding",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -232,3 +233,15 @@ def test_in_batch_mode_all_rows_of_a_key_are_there(call, wanted):
 def test_what_needs_later_rows_is_refused_on_a_stream():
     with pytest.raises(UnsupportedFeatureError, match="LEAD"):
         harness_of(over((AggregateCall("LEAD", (1,), LONG),))).feed(("a", 1, at(0)))
+
+
+def test_distinct_values_are_counted_for_keys_of_several_columns():
+    """Each subtask has the state of its own keys, and goes on with it."""
+    spec = replace(over((DISTINCT,), event_time=False, rows=True), keys=(0, 2))
+    rows = [(k, v, at(i)) for k in "abcde" for v in (1, 2, 1) for i in range(4)]
+    harness = harness_of(spec, parallelism=2)
+    harness.feed(*rows)
+    assert sorted({(r[1], r[4]) for r in harness.take()}) == [(k, n) for k in "abcde" for n in (1, 2)]
+    restored = harness_of(spec, restore=harness.snapshot())
+    restored.feed(*[(k, v, at(0)) for k in "abcde" for v in (2, 3)])
+    assert [r[4] for r in restored.take()] == [2, 3] * 5

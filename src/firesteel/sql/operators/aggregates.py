@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
 from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
 from firesteel.sql.expressions import AggregateCall
 from firesteel.sql.operators.distinct import Distinct
 from firesteel.sql.operators.kernels import Kernel, KernelCall, Segments, kernel_of, merging_kernel_of
@@ -85,7 +86,10 @@ class Aggregates:
             start = len(self.fields)
             self.fields += kernel.fields
             self.calls.append(CallPart(kernel, call.arguments, call.filter, of, start, len(self.fields)))
-        self.distinct = [Distinct(arguments, filters, retracts) for arguments, filters in distinct.items()]
+        self.distinct = [
+            Distinct(arguments, [arrow_type(row.types[i]) for i in arguments], filters, retracts)
+            for arguments, filters in distinct.items()
+        ]
         #: Whether the result changes with each row, so that there is nothing to compare.
         self.always_changes = any(
             c.function.upper() == "COUNT" and not c.arguments and c.filter is None for c in calls

@@ -37,19 +37,18 @@ class LastRows:
         )
 
     def read(self, slots: Array) -> tuple[list[pa.Array], Array]:
-        """The rows of slots as columns, nulls where there is none; and where there is one."""
+        """Return the rows that there are of slots as columns, and for each slot the place of its row in them;
+        -1: it has none."""
         alive = self.rows.alive[slots]
-        there = np.flatnonzero(alive)
-        arrays = self.codec.decode(self.rows.fields[0][slots[there]].tolist())
-        if len(there) == len(slots):
-            return arrays, alive
-        places = np.full(len(slots), -1)
-        places[there] = np.arange(len(there))
-        at = pa.array(places, mask=~alive)
-        return [a.take(at) for a in arrays], alive
+        arrays = self.codec.decode(self.rows.fields[0][slots[alive]].tolist())
+        return arrays, np.where(alive, np.cumsum(alive) - 1, -1)
 
-    def put(self, slots: Array, rows: Columns) -> None:
-        self.rows.put(slots, [objects(self.codec.encode(rows))])
+    def put(self, slots: Array, columns: Columns, places: Array) -> None:
+        """Make rows of columns, of which *places* are the numbers, those of slots."""
+        if 2 * len(places) < len(columns):  # it costs more to encode a row than to take it
+            self.rows.put(slots, [objects(self.codec.encode(columns.take(places)))])
+        else:
+            self.rows.put(slots, [objects(self.codec.encode(columns))[places]])
 
 
 class ChangelogNormalizeOperator(KeyedBundlingOperator):
@@ -78,26 +77,27 @@ class ChangelogNormalizeOperator(KeyedBundlingOperator):
             rows = rows.take(segments.last)
             keyed = KeyedRows.of(rows, self.spec.keys, canonical=False)
             rows, segments = keyed.rows, keyed.segments
-        slots = self._last.rows.find(list(segments.names), keyed.codes)
-        held, existed = self._last.read(slots)
+        slots = self._last.rows.find(segments.names, keyed.codes)
+        held, places = self._last.read(slots)
         count = len(rows)
         kinds = rows.kinds_or_inserts()
         exists = (kinds == INSERT) | (kinds == UPDATE_AFTER)
         # Whatever a row is, it makes the one before it the past.
-        previous = previous_rows(segments, np.ones(count, bool))
-        there = np.concatenate([exists, existed])
+        previous = previous_rows(segments, np.ones(count, bool), np.where(places < 0, -1, count + places))
         every = [pa.concat_arrays([a, b]) for a, b in zip(rows.arrays, held, strict=True)]
-        passes = there
+        passes = np.concatenate([exists, np.ones(len(every[0]) - count, bool)])
         if self._condition is not None:
-            passes = there & self._condition.mask(Columns(every, len(there)), self.watermark)
-        before = [a.take(pa.array(previous)) for a in every]
-        changed = np.ones(count, bool) if self.spec.ttl_ms else differ(before, rows.arrays, count)
+            passes &= self._condition.mask(Columns(every, len(passes)), self.watermark)
+        before = np.where(previous < 0, np.arange(count), previous)
+        changed = np.ones(count, bool)
+        if not self.spec.ttl_ms:
+            changed = differ([a.take(pa.array(before)) for a in every], rows.arrays, count)
         self.emit(
             changelog_within(
                 every,
-                previous,
+                before,
                 np.arange(count),
-                passes[previous],
+                (previous >= 0) & passes[before],
                 passes[:count],
                 changed,
                 self.spec.generate_update_before,
@@ -108,7 +108,7 @@ class ChangelogNormalizeOperator(KeyedBundlingOperator):
     def _store(self, slots: Array, rows: Columns, last: Array, exists: Array) -> None:
         stays = exists[last]
         if stays.any():
-            self._last.put(slots[stays], rows.take(last[stays]))
+            self._last.put(slots[stays], rows, last[stays])
         gone = slots[~stays]
         if len(gone):
             self._last.rows.remove(gone)
@@ -137,7 +137,7 @@ class SinkUpsertMaterializeOperator(KeyedColumnsOperator):
     def run(self, columns: Columns, input_index: int) -> None:
         keyed = KeyedRows.of(columns, self.spec.keys, canonical=False)
         rows, segments = keyed.rows, keyed.segments
-        slots = self._rows.find(list(segments.names), keyed.codes)
+        slots = self._rows.find(segments.names, keyed.codes)
         bodies = self._codec.encode(rows)
         ids = bodies
         if self._key is not None:

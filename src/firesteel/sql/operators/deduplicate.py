@@ -21,8 +21,6 @@ from firesteel.sql.operators.watermarks import milliseconds
 __all__ = ["DeduplicateOperator"]
 
 Array = np.ndarray[Any, Any]
-_LOWEST = -(2**63)
-_HIGHEST = 2**63 - 1
 
 
 class DeduplicateOperator(KeyedBundlingOperator):
@@ -48,68 +46,75 @@ class DeduplicateOperator(KeyedBundlingOperator):
 
     def _run_first(self, keyed: KeyedRows) -> None:
         """In the order of arrival the first row of a key leaves, and nothing else ever."""
-        slots = self._seen.find(list(keyed.segments.names), keyed.codes)
+        slots = self._seen.find(keyed.segments.names, keyed.codes)
         fresh = np.flatnonzero(~self._seen.alive[slots])
         if len(fresh):
             self._seen.put(slots[fresh], [])
-            self.emit(keyed.rows.take(keyed.segments.starts[fresh]).with_kinds(None))
+            self.emit(keyed.columns.take(keyed.order[keyed.segments.starts[fresh]]).with_kinds(None))
 
     def _run_rows(self, keyed: KeyedRows) -> None:
-        spec, rows, segments = self.spec, keyed.rows, keyed.segments
-        slots = self._last.rows.find(list(segments.names), keyed.codes)
-        held, existed = self._last.read(slots)
-        counts = self._counts(rows, segments, held, existed)
-        if spec.mini_batch:
+        """Columns stay as they came, and are taken once: as they leave."""
+        segments, order, count = keyed.segments, keyed.order, len(keyed.columns)
+        slots = self._last.rows.find(segments.names, keyed.codes)
+        held, places = self._last.read(slots)
+        counts = self._counts(keyed, held, places)
+        if self.spec.mini_batch:
             counts = _only_last(segments, counts)
         if not counts.any():
             return
-        self._emit_changes(rows, held, existed, previous_rows(segments, counts), np.flatnonzero(counts))
-        last = segments.fold(np.maximum, np.where(counts, np.arange(len(rows)), -1))
+        previous = previous_rows(segments, counts, np.where(places < 0, -1, count + places))
+        self._emit_changes(keyed, held, previous, np.flatnonzero(counts))
+        last = segments.fold(np.maximum, np.where(counts, np.arange(count), -1))
         stays = last >= 0
         if not stays.all():
             slots, last = slots[stays], last[stays]
-        self._last.put(slots, rows if len(last) == len(rows) else rows.take(last))
+        self._last.put(slots, keyed.columns, order[last])
 
-    def _emit_changes(
-        self, rows: Columns, held: list[pa.Array], existed: Array, previous: Array, chosen: Array
-    ) -> None:
-        """Emit what the chosen rows change.
+    def _emit_changes(self, keyed: KeyedRows, held: list[pa.Array], previous: Array, chosen: Array) -> None:
+        """Emit what the chosen rows change; their numbers are those of rows by key.
 
-        :param previous: for each row the one before it, which may be in the state: behind all rows.
+        :param previous: for each row the one before it, which may be in the state: those are behind all rows.
+            -1: there is none.
         """
-        spec, count = self.spec, len(rows)
-        was = np.concatenate([np.ones(count, bool), existed])[previous[chosen]]
-        every = rows.arrays
-        if (was & (previous[chosen] >= count)).any():
-            every = tuple(pa.concat_arrays([a, b]) for a, b in zip(rows.arrays, held, strict=True))
-        before = np.where(was, previous[chosen], chosen)
+        spec, count, of_state = self.spec, len(keyed.columns), len(held[0])
+        places = np.concatenate([keyed.order, np.arange(count, count + of_state)])
+        after, previous = places[chosen], previous[chosen]
+        was = previous >= 0
+        before = np.where(was, places[previous], after)
+        every = keyed.columns.arrays
+        if (previous >= count).any():
+            every = tuple(pa.concat_arrays([a, b]) for a, b in zip(every, held, strict=True))
         always = np.ones(len(chosen), bool)
         changed = always
         if spec.time is None and not spec.ttl_ms:
-            first, second = pa.array(before), pa.array(chosen)
+            first, second = pa.array(before), pa.array(after)
             changed = differ([a.take(first) for a in every], [a.take(second) for a in every], len(chosen))
-        out = changelog_within(every, before, chosen, was, always, changed, spec.generate_update_before)
+        out = changelog_within(every, before, after, was, always, changed, spec.generate_update_before)
         if not spec.generate_insert and not spec.generate_update_before:
             out = out.with_kinds(np.full(len(out), UPDATE_AFTER, np.int8))
         self.emit(out)
 
-    def _counts(self, rows: Columns, segments: Segments, held: list[pa.Array], existed: Array) -> Array:
-        """Which rows become the row of their key."""
-        spec = self.spec
+    def _counts(self, keyed: KeyedRows, held: list[pa.Array], places: Array) -> Array:
+        """Which rows, by key, become the row of their key.
+
+        :param places: for each key that of its row among those of the state; -1: it has none.
+        """
+        spec, segments = self.spec, keyed.segments
         if spec.time is None:
-            return np.ones(len(rows), bool)
-        times = milliseconds(rows.arrays[spec.time])
-        of_state = milliseconds(held[spec.time])
-        worst = _LOWEST if spec.last else _HIGHEST
+            return np.ones(segments.count, bool)
+        times = milliseconds(keyed.columns.arrays[spec.time])[keyed.order]
+        starts, existed = segments.starts, places >= 0
+        base = times[starts]
+        base[existed] = milliseconds(held[spec.time])
         operation: np.ufunc = np.maximum if spec.last else np.minimum
-        base = np.where(existed, of_state, worst)
         with_base = times.copy()
-        with_base[segments.starts] = operation(times[segments.starts], base)
-        best = segments.scan(operation, with_base)
+        with_base[starts] = operation(times[starts], base)
         before = np.empty(len(times), np.int64)
-        before[1:] = best[:-1]
-        before[segments.starts] = base
-        return times >= before if spec.last else times < before
+        before[1:] = segments.scan(operation, with_base)[:-1]
+        before[starts] = base
+        counts: Array = times >= before if spec.last else times < before
+        counts[starts[~existed]] = True
+        return counts
 
 
 def _only_last(segments: Segments, counts: Array) -> Array:

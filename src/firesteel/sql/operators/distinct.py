@@ -1,42 +1,57 @@
 """DISTINCT: of rows with equal arguments the first one of a key counts, and the last one that is taken back.
 
-All calls with the same arguments share one dictionary of state: value -> for each of their filters how many
-rows have it, or, where rows are never taken back, a bit for each filter that has seen it.
+All calls with the same arguments share one state: for each pair of a key and a value how many rows have it
+behind each of their filters, or, where rows are never taken back, a bit for each filter that has seen it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from firesteel.sql.operators.kernels.segments import Array, Segments
-from firesteel.sql.operators.map_state import MapsColumn, maps_state
-from firesteel.state.column_keys import Groups, group_rows, identities, renumbered
+from firesteel.sql.operators.pair_state import PairsColumn, pairs_state
+from firesteel.sql.operators.pair_values import form_of
+from firesteel.state.column_keys import Groups, group_rows, renumbered
 from firesteel.state.columns import CanonicalKey
 
 __all__ = ["Distinct"]
 
+#: How many filters have their bits in the smallest numbers.
+_BITS_OF_A_BYTE: Final = 7
+
 
 class Distinct:
     """
-    :param arguments: columns. :param filters: a column of each filter; None: all rows.
+    :param arguments: columns. :param kinds: their types. :param filters: a column of each filter; None: all
+        rows.
 
     :ivar weights: for each filter what the rows that were seen last count for.
     """
 
     weights: list[Array]
-    _seen: MapsColumn
+    _seen: PairsColumn
 
-    def __init__(self, arguments: Sequence[int], filters: Sequence[int | None], retracts: bool) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[int],
+        kinds: Sequence[pa.DataType],
+        filters: Sequence[int | None],
+        retracts: bool,
+    ) -> None:
         self.arguments = arguments
         self.filters = filters
+        self._form = form_of(kinds)
         self._retracts = retracts
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:
-        self._seen = maps_state(state, name, ttl_ms=ttl_ms)
+        count = len(self.filters)
+        width = count if self._retracts else None
+        dtype = "int8" if width is None and count <= _BITS_OF_A_BYTE else "int64"
+        self._seen = pairs_state(state, name, self._form, width, dtype, ttl_ms)
 
     def clear(self, name: Any, key: CanonicalKey) -> None:
         self._seen.clear(name, key)
@@ -49,69 +64,61 @@ class Distinct:
             None: once each.
         """
         length = segments.count
-        of_values = group_rows(arrays, length)
-        # A value is counted for its key, whatever becomes of the key in between.
-        of_keys = segments.index if segments.owners is None else segments.owners[segments.index]
-        pairs = Groups(*renumbered(pa.array(of_keys * of_values.count + of_values.codes)))
+        pairs = _pairs(arrays, segments)
         order, starts = pairs.order()
         within = Segments(starts, length)
         first = pairs.first
-        picked = [a.take(first) for a in arrays]
-        values = identities(picked, pairs.count)
-        owners = segments.index[first].tolist()
-        names = [segments.names[i] for i in owners]
-        keys = [segments.keys[i] for i in owners]
+        values = self._form.of([a.take(pa.array(first)) for a in arrays], pairs.count)
+        slots = self._seen.find(segments.names, segments.keys, segments.index[first], values)
+        before = self._seen.numbers(slots)
         steps = [_in_order(count, order, length) for count in counts]
-        see = self._count if self._retracts else self._mark
+        see = _counted if self._retracts else _marked
+        found, after = see(before, steps, within)
+        changed = np.flatnonzero((after != before).any(axis=1))
+        self._seen.put(slots[changed], after[changed])
         self.weights = []
-        for found in see(names, keys, values, steps, within):
+        for weights in found:
             back = np.empty(length, np.int64)
-            back[order] = found
+            back[order] = weights
             self.weights.append(back)
 
-    def _mark(
-        self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
-    ) -> list[Array]:
-        """Without retractions: a bit for each filter."""
-        known = [seen or 0 for seen in self._seen.get_all(names, keys, values)]
-        before = np.array(known, np.int64)
-        after = before.copy()
-        out = []
-        for i, step in enumerate(steps):
-            passed = within.running(step)
-            fresh = (before >> i) & 1 == 0
-            out.append(((passed == step) & (step > 0) & fresh[within.index]).astype(np.int64))
-            after |= (passed[within.last] > 0).astype(np.int64) << i
-        changed = np.flatnonzero(after != before)
-        at = changed.tolist()
-        self._seen.put_all([names[i] for i in at], [values[i] for i in at], after[changed].tolist())
-        return out
 
-    def _count(
-        self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
-    ) -> list[Array]:
-        """With retractions: a count for each filter."""
-        none = (0,) * len(steps)
-        known = [seen or none for seen in self._seen.get_all(names, keys, values)]
-        before = np.array(known, np.int64).reshape(len(names), len(steps))
-        after = before.copy()
-        out = []
-        for i, step in enumerate(steps):
-            base = before[:, i]
-            now = base[within.index] + within.running(step)
-            then = now - step
-            out.append(
-                ((then <= 0) & (now > 0)).astype(np.int64) - ((then > 0) & (now <= 0)).astype(np.int64)
-            )
-            after[:, i] = now[within.last]
-        changed = np.flatnonzero((after != before).any(axis=1))
-        rows = after[changed].tolist()
-        for at, counts in zip(changed.tolist(), rows, strict=True):
-            if any(counts):
-                self._seen.put(names[at], values[at], tuple(counts))
-            elif known[at] is not none:
-                self._seen.remove(names[at], values[at])
-        return out
+def _pairs(arrays: Sequence[pa.Array], segments: Segments) -> Groups:
+    """The rows by key and value."""
+    of_values = group_rows(arrays, segments.count)
+    if len(segments) == 1:
+        return of_values
+    # A value is counted for its key, whatever becomes of the key in between.
+    of_keys = segments.index if segments.owners is None else segments.owners[segments.index]
+    return Groups(*renumbered(pa.array(of_keys * of_values.count + of_values.codes)))
+
+
+def _marked(before: Array, steps: list[Array], within: Segments) -> tuple[list[Array], Array]:
+    """Without retractions: a bit for each filter.
+
+    :returns: for each filter what rows count for, and the numbers of the pairs.
+    """
+    known, after = before[:, 0], before.copy()
+    out = []
+    for i, step in enumerate(steps):
+        passed = within.running(step)
+        fresh = (known >> i) & 1 == 0
+        out.append(((passed == step) & (step > 0) & fresh[within.index]).astype(np.int64))
+        after[:, 0] |= (passed[within.last] > 0).astype(np.int64) << i
+    return out, after
+
+
+def _counted(before: Array, steps: list[Array], within: Segments) -> tuple[list[Array], Array]:
+    """With retractions: a count for each filter."""
+    after = before.copy()
+    out = []
+    for i, step in enumerate(steps):
+        base = before[:, i]
+        now = base[within.index] + within.running(step)
+        then = now - step
+        out.append(((then <= 0) & (now > 0)).astype(np.int64) - ((then > 0) & (now <= 0)).astype(np.int64))
+        after[:, i] = now[within.last]
+    return out, after
 
 
 def _in_order(weights: Array | None, order: Array, count: int) -> Array:

@@ -23,7 +23,7 @@ from firesteel.sql.operators.lives import Lives, lives_of
 from firesteel.sql.operators.row_state import RowsColumn, rows_state
 from firesteel.sql.operators.specs import GlobalGroupAggregate, GroupAggregate
 from firesteel.sql.operators.updates import changelog, differ
-from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes, identities, key_arrays
+from firesteel.state.column_keys import CanonicalKeys, group_rows, hash_codes, identities, key_arrays
 
 __all__ = ["GroupAggregateOperator"]
 
@@ -35,14 +35,14 @@ class KeysOfRows(NamedTuple):
     """Rows sorted by key.
 
     :ivar starts: where each key starts. :ivar slots: of the keys, in the state.
-    :ivar names: the identity of each key. :ivar canonical: its canonical form, where something asks for it.
+    :ivar names: the identity of each key. :ivar canonical: its canonical form.
     """
 
     rows: Columns
     starts: Array
     slots: Array
     names: list[Any]
-    canonical: Sequence[Any]
+    canonical: CanonicalKeys
 
 
 class GroupAggregateOperator(KeyedBundlingOperator):
@@ -91,8 +91,7 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         codes = hash_codes(found, groups.count)
         names = identities(found, groups.count)
         slots = self._rows.find(names, codes)
-        canonical = canonical_column_keys(names, codes) if self.aggregates.keeps_more else names
-        return KeysOfRows(rows, starts, slots, names, canonical)
+        return KeysOfRows(rows, starts, slots, names, CanonicalKeys(names, codes))
 
     def _run(
         self,
@@ -101,12 +100,12 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         lives: Lives,
         slots: Array,
         names: Sequence[Any],
-        canonical: Sequence[Any],
+        canonical: CanonicalKeys,
         existed: Array,
     ) -> None:
         owners = lives.owners(len(slots))
         names = names if owners is None else [names[i] for i in owners.tolist()]
-        canonical = canonical if owners is None else [canonical[i] for i in owners.tolist()]
+        canonical = canonical if owners is None else canonical.take(owners)
         segments = Segments(lives.starts, lives.total, names, canonical, owners)
         at = slots if owners is None else slots[owners]
         continued = lives.continued

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,49 +16,48 @@ from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_
 __all__ = ["KeyedRows", "previous_rows"]
 
 
-class KeyedRows(NamedTuple):
+@dataclass(frozen=True)
+class KeyedRows:
     """
-    :ivar rows: sorted by key. :ivar segments: the rows of each key, with its name.
+    :ivar columns: the rows as they came. :ivar order: their numbers sorted by key.
+    :ivar segments: the rows of each key in that order, with its name.
     :ivar codes: the hash codes of keys.
     """
 
-    rows: Columns
+    columns: Columns
+    order: Array
     segments: Segments
     codes: Array
 
     @classmethod
     def of(cls, columns: Columns, keys: Sequence[int], canonical: bool = True) -> KeyedRows:
         """:param canonical: whether the segments have the canonical forms of keys, too."""
+        count = len(columns)
         arrays = [columns.arrays[i] for i in keys]
-        groups = group_rows(arrays, len(columns))
-        order, starts = groups.order()
-        rows = columns
-        if groups.count == len(columns):
-            starts = np.arange(len(columns))
-        elif groups.count > 1:
-            rows = columns.take(order)
-        first = pa.array(groups.first)
-        found = [a.take(first) for a in arrays]
-        codes = hash_codes(found, groups.count)
-        names = identities(found, groups.count)
+        groups = group_rows(arrays, count)
+        if groups.count == count:
+            order = starts = np.arange(count)
+        else:
+            order, starts = groups.order()
+            first = pa.array(groups.first)
+            arrays = [a.take(first) for a in arrays]
+        codes = hash_codes(arrays, groups.count)
+        names = identities(arrays, groups.count)
         forms = canonical_column_keys(names, codes) if canonical else ()
-        segments = Segments(starts, len(rows), names, forms)
-        return cls(rows, segments, codes)
+        return cls(columns, order, Segments(starts, count, names, forms), codes)
+
+    @cached_property
+    def rows(self) -> Columns:
+        """The rows sorted by key: a copy of all columns, unless they are so already."""
+        if len(self.segments) in (1, len(self.columns)):
+            return self.columns
+        return self.columns.take(self.order)
 
 
-def previous_rows(segments: Segments, counts: Array) -> Array:
-    """For each row the last one before it in its segment for which *counts* is true; where there is none, the
-    number of rows plus that of the segment: what was there before."""
+def previous_rows(segments: Segments, counts: Array, held: Array) -> Array:
+    """Return for each row the last one before it in its segment for which *counts* is true; where there is
+    none, what *held* says of the segment."""
     count = segments.count
-    places = np.where(counts, np.arange(count), -1)
-    before = np.empty(count, np.int64)
-    before[1:] = places[:-1]
-    before[segments.starts] = -1
-    before = segments.scan(np.maximum, before)
-    none = before < 0
-    before[none] = count + segments.index[none]
-    return before
-
-
-def value_at(values: Sequence[Any], places: Array) -> list[Any]:
-    return [values[i] for i in places.tolist()]
+    before = np.full(count, -1)
+    np.maximum.accumulate(np.where(counts, np.arange(count), -1)[:-1], out=before[1:])
+    return np.where(before < segments.starts[segments.index], held[segments.index], before)

@@ -106,46 +106,6 @@ class MapsColumn(Column):
             return None
         return value
 
-    def get_all(
-        self, names: Sequence[Any], keys: Sequence[CanonicalKey], inners: Sequence[Inner]
-    ) -> list[Any]:  # hot
-        """The values of pairs, as ``get`` has them."""
-        if self.ttl is not None or not self._core.complete:
-            return list(map(self.get, names, keys, inners))
-        maps = self._maps
-        found = []
-        for name, key, inner in zip(names, keys, inners, strict=True):
-            held = maps.get(name)
-            if held is None:
-                held = self._opened(name, key)
-            found.append(held.get(inner))
-        return found
-
-    def put_all(self, names: Sequence[Any], inners: Sequence[Inner], values: Sequence[Any]) -> None:  # hot
-        """``put`` of each of some pairs."""
-        if self.ttl is not None:
-            for name, inner, value in zip(names, inners, values, strict=True):
-                self.put(name, inner, value)
-            return
-        maps, fresh, dirty = self._maps, self._fresh, self._dirty
-        more = changes = 0
-        for name, inner, value in zip(names, inners, values, strict=True):
-            held = maps[name]
-            is_new = inner not in held
-            held[inner] = value
-            more += is_new
-            if name in fresh:
-                changes += is_new
-                continue
-            of_key = dirty.get(name)
-            if of_key is None:
-                of_key = dirty[name] = {}
-            if inner not in of_key:
-                of_key[inner] = not is_new
-                changes += 1
-        self._size += more
-        self._changes += changes
-
     def put(self, name: Any, inner: Inner, value: Any) -> None:
         """Set a pair of a key whose map or value was asked for before."""
         held = self._maps[name]

@@ -31,7 +31,7 @@ from firesteel.sql.operators.specs import OverAggregate
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.backend import OperatorState
-from firesteel.state.column_keys import group_rows, hash_codes, identities, row_values
+from firesteel.state.column_keys import CanonicalKeys, group_rows, hash_codes, row_values
 
 __all__ = ["OverOperator", "over_operator"]
 
@@ -334,9 +334,9 @@ class _Counting:
         chosen = [names[i] for i in of[starts].tolist()]
         keys = [a.take(pa.array(starts)) for a in self._operator.key_columns(fresh, self._operator.spec.keys)]
         codes = hash_codes(keys, len(starts))
-        slots = self._rows.find(identities(keys, len(starts)), codes)
+        slots = self._rows.find(chosen, codes)
         base = [field[slots] for field in self._rows.fields]
-        segments = Segments(starts, len(of), chosen, chosen)
+        segments = Segments(starts, len(of), chosen, CanonicalKeys(chosen, codes))
         fields = self._aggregates.scan(fresh, None, segments, base)
         self._rows.put(slots, [field[segments.last] for field in fields])
         made = self._aggregates.results(fields)

@@ -147,12 +147,11 @@ class Partials:
         children = column.flatten().flatten()
         width = len(what.arguments)
         counts = [_numbers(array) for array in children[width:]]
-        within = Segments(
-            np.searchsorted(owners, filled),
-            len(owners),
-            [segments.names[i] for i in filled.tolist()],
-            [segments.keys[i] for i in filled.tolist()],
-        )
+        names, keys = segments.names, segments.keys
+        if len(filled) < len(segments):
+            names = [names[i] for i in filled.tolist()]
+            keys = [keys[i] for i in filled.tolist()]
+        within = Segments(np.searchsorted(owners, filled), len(owners), names, keys)
         numbers = {call.distinct[0] for call in what.calls if call.distinct is not None}
         for number in numbers:
             distinct = self._aggregates.distinct[number]

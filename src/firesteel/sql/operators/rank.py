@@ -110,7 +110,7 @@ class RankOperator(KeyedColumnsOperator):
         spec = self.spec
         keyed = KeyedRows.of(columns, spec.keys)
         rows, segments = keyed.rows, keyed.segments
-        slots = self._rows.find(list(segments.names), keyed.codes)
+        slots = self._rows.find(segments.names, keyed.codes)
         keys = self._sort_keys.of_columns(rows.arrays, len(rows))
         items: Sequence[Item] = range(len(rows)) if self._appends else self._codec.encode(rows)
         ids: Sequence[Any] = items

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
+from firesteel.common.columns import objects
 from firesteel.state._ttl import Ttl, written_ms
 from firesteel.state._value_codec import encode_value
-from firesteel.state.column_keys import canonical_column_keys, identity_of_canonical
+from firesteel.state.column_keys import (
+    canonical_column_keys,
+    identity_in,
+    identity_of_canonical,
+)
 from firesteel.state.columns import (
     TOMBSTONE,
     CanonicalKey,
@@ -25,6 +30,7 @@ from firesteel.state.columns import (
     canonical_of,
     decode_value,
     key_data,
+    key_end,
     recoding,
     rows_by_key,
     single,
@@ -92,113 +98,104 @@ class RowsColumn(Column):
     def _reset(self) -> None:
         self.generation += 1
         self.slots: dict[Any, int] = {}
-        self._encoded: dict[Any, tuple[CanonicalKey, bytes]] = {}  # what nobody has asked for yet
-        self._names: list[Any] = []  # by slot
-        #: The same; None: not made yet. Many keys of windows come and go within an epoch, and need none.
-        self._keys: list[CanonicalKey | None] = []
+        self._encoded: dict[bytes, bytes] = {}  # entries that nobody has asked for yet
+        self._used = 0  # slots from here on have never been taken
         self._free: list[int] = []
+        self._left: list[int] = []  # slots whose rows others have written: free as soon as they are reset
         capacity = _FIRST_SLOTS
         self.fields: list[Array] = [np.full(capacity, f.initial, f.dtype) for f in self._of]
         self.alive = np.zeros(capacity, bool)
         self._dirty = np.zeros(capacity, bool)
         self._stored = np.zeros(capacity, bool)
         self._written = np.zeros(capacity, np.int64)
-        self._codes = np.zeros(capacity, np.uint32)  # the hash codes of keys that are not made yet
+        self._names = np.full(capacity, None, object)
+        self._codes = np.zeros(capacity, np.uint32)  # the hash codes of keys whose entries are not named yet
+        #: The keys of entries; None: not made yet. Many keys of windows come and go within an epoch, and need
+        #: none.
+        self._keys = np.full(capacity, None, object)
         self._changes = 0
 
     # ---- the operator's side
 
-    def find(self, identities: list[Any], codes: Array) -> Array:  # hot
+    def find(self, identities: Sequence[Any], codes: Array) -> Array:  # hot
         """The slots of keys, new ones where there were none; *codes* are the hash codes of the keys."""
-        get = self.slots.get
-        slots = np.array([get(name, -1) for name in identities], np.int64)
+        slots = np.fromiter(map(self.slots.get, identities, repeat(-1)), np.int64, len(identities))
         missing = np.flatnonzero(slots < 0)
-        if len(missing):
-            names = [identities[i] for i in missing.tolist()]
-            keys: list[Any] = [None] * len(names)
-            if not self._core.complete:  # they are looked for by their keys
-                keys = canonical_column_keys(names, codes[missing])
-                self._core.group_keys.learn(keys, codes[missing])
-            slots[missing] = made = self._made(names, keys)
-            self._codes[made] = codes[missing]
+        if len(missing) == len(slots):
+            slots = self._made(identities, codes)
+        elif len(missing):
+            slots[missing] = self._made([identities[i] for i in missing.tolist()], codes[missing])
         if self.ttl is not None and len(slots):
             self._expire(slots)
         return slots
 
-    def _made(self, names: list[Any], keys: list[Any]) -> list[int]:
-        """Slots for keys that have none. *keys* are there where the cache is not complete."""
-        slots = self._take_slots(len(names))
-        entries = self._entries_of(names, keys)
-        for name, key, slot in zip(names, keys, slots, strict=True):
-            self.slots[name] = slot
-            self._names[slot] = name
-            self._keys[slot] = key
-        self._put_initial(slots)
-        found = [(slot, entry) for slot, entry in zip(slots, entries, strict=True) if entry is not None]
+    def _made(self, names: Sequence[Any], codes: Array) -> Array:
+        """Slots for keys that have none."""
+        if self._core.complete and not self._encoded:
+            slots = self._placed(names)
+            self._codes[slots] = codes
+            return slots
+        keys = self._entry_keys_of(names, codes)
+        entries = self._taken(keys)
+        slots = self._placed(names)
+        self._keys[slots] = objects(keys)
+        found = [entry for entry in entries if entry is not None]
         if found:
-            self._decode([slot for slot, _ in found], [entry for _, entry in found])
+            self._decode(slots[[entry is not None for entry in entries]], found)
         return slots
 
-    def _canonical(self, slots: list[int]) -> list[Any]:
-        """The canonical keys of slots."""
-        keys, names = self._keys, self._names
-        missing = [slot for slot in slots if keys[slot] is None]
-        if missing:
-            codes = self._codes[missing]
-            made = canonical_column_keys([names[slot] for slot in missing], codes)
-            self._core.group_keys.learn(made, codes)
-            for slot, key in zip(missing, made, strict=True):
-                keys[slot] = key
-        return [keys[slot] for slot in slots]
+    def _entry_keys_of(self, names: Sequence[Any], codes: Array) -> list[bytes]:
+        column = self.id
+        heads = self._core.group_keys.heads(canonical_column_keys(names, codes), codes)
+        return [head + column for head in heads]
 
-    def _entries_of(self, names: list[Any], keys: list[Any]) -> list[bytes | None]:
-        """What is committed of keys; those that are held encoded take their place in *keys*."""
-        core, column, encoded = self._core, self.id, self._encoded
-        entries: list[bytes | None] = [None] * len(names)
-        if core.complete and not encoded:
-            return entries
-        for i, name in enumerate(names):
-            held = encoded.pop(name, None)
-            if held is not None:
-                keys[i], entries[i] = held
-            elif not core.complete:
-                stored = core.fetch(keys[i], column)  # which may complete the cache
-                encoded.pop(name, None)
-                entries[i] = None if stored == TOMBSTONE else stored
-        return entries
+    def _entry_keys(self, slots: Array) -> list[bytes]:
+        """The keys of the entries of slots."""
+        held: list[bytes | None] = self._keys[slots].tolist()
+        if None in held:
+            missing = slots[[key is None for key in held]]
+            names: list[Any] = self._names[missing].tolist()
+            self._keys[missing] = objects(self._entry_keys_of(names, self._codes[missing]))
+        keys: list[bytes] = self._keys[slots].tolist()
+        return keys
 
-    def _decode(self, slots: list[int], entries: list[bytes]) -> None:
-        at = np.array(slots, np.int64)
+    def _taken(self, keys: list[bytes]) -> list[bytes | None]:
+        """What is committed under keys of entries, for keys that will have slots."""
+        core, encoded = self._core, self._encoded
+        if not core.complete:
+            known = sum(map(encoded.__contains__, keys))
+            core.expect_misses(len(keys) - known)  # which may complete the cache
+        found = list(map(self._encoded.pop, keys, repeat(None)))
+        if not core.complete:
+            get = core.overlay.get
+            found = [get(key) if entry is None else entry for key, entry in zip(keys, found, strict=True)]
+        return found
+
+    def _decode(self, at: Array, entries: list[bytes]) -> None:
         if self.ttl is not None:
             self._written[at] = [written_ms(entry) for entry in entries]
             entries = [entry[8:] for entry in entries]
         rows = list(map(decode_value, entries))
         for field, of, column in zip(self.fields, self._of, zip(*rows, strict=True), strict=True):
             values = column if of.decode is None else tuple(map(of.decode, column))
-            if field.dtype == _OBJECT:
-                for slot, value in zip(slots, values, strict=True):
-                    field[slot] = value
-            else:
-                field[at] = values
+            field[at] = objects(values) if field.dtype == _OBJECT else values
         self.alive[at] = self._stored[at] = True
 
-    def _put_initial(self, slots: Sequence[int]) -> None:
-        at = np.asarray(slots, np.int64)
-        for field, of in zip(self.fields, self._of, strict=True):
-            field[at] = of.initial
-        for flags in (self.alive, self._dirty, self._stored):
-            flags[at] = False
-
-    def _take_slots(self, count: int) -> list[int]:
-        free = self._free
-        slots = [free.pop() for _ in range(min(count, len(free)))]
-        rest = count - len(slots)
-        first = len(self._keys)
-        if rest:
-            self._keys.extend([None] * rest)
-            self._names.extend([None] * rest)
-            self._grow(len(self._keys))
-            slots.extend(range(first, first + rest))
+    def _placed(self, names: Sequence[Any]) -> Array:
+        """Slots for new names, as they are for keys without a row."""
+        if self._left:
+            self._release(self._left)
+            self._left = []
+        free, count = self._free, len(names)
+        kept = max(len(free) - count, 0)
+        again = free[kept:][::-1]
+        del free[kept:]
+        first = self._used
+        self._used += count - len(again)
+        self._grow(self._used)
+        slots = np.concatenate([np.array(again, np.int64), np.arange(first, self._used)])
+        self.slots.update(zip(names, slots.tolist(), strict=True))
+        self._names[slots] = objects(names)
         return slots
 
     def _grow(self, wanted: int) -> None:
@@ -212,6 +209,7 @@ class RowsColumn(Column):
         self.alive, self._dirty = _grown(self.alive, capacity, False), _grown(self._dirty, capacity, False)
         self._stored = _grown(self._stored, capacity, False)
         self._written = _grown(self._written, capacity, 0)
+        self._names, self._keys = _grown(self._names, capacity, None), _grown(self._keys, capacity, None)
         self._codes = _grown(self._codes, capacity, 0)
 
     def _expire(self, slots: Array) -> None:
@@ -250,8 +248,12 @@ class RowsColumn(Column):
         """Decode what is committed, so that all rows are in slots."""
         if not self._core.complete:
             self._core.complete_cache()
-        if self._encoded:
-            self._made(list(self._encoded), [key for key, _ in self._encoded.values()])
+        encoded, self._encoded = self._encoded, {}
+        if encoded:
+            keys = list(encoded)
+            slots = self._placed([identity_in(key, key_end(key)) for key in keys])
+            self._keys[slots] = objects(keys)
+            self._decode(slots, list(encoded.values()))
 
     def items(self) -> tuple[list[Any], Array]:
         """The keys that have a row, and their slots."""
@@ -268,22 +270,19 @@ class RowsColumn(Column):
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
         self.generation += 1
-        canonical = canonical_of(key_data(key, end))
-        name = identity_of_canonical(canonical)
-        slot = self.slots.pop(name, None)
+        slot = self.slots.pop(identity_in(key, end), None) if self.slots else None
         if slot is not None:
-            self._release([slot])
+            self.alive[slot] = False
+            self._left.append(slot)
         if value == TOMBSTONE:
-            self._encoded.pop(name, None)
-        elif slot is not None or self._core.complete:
-            self._encoded[name] = canonical, value
+            self._encoded.pop(key, None)
+        elif slot is not None or self._core.complete or key in self._encoded:
+            self._encoded[key] = value
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
-        for key, end, value in entries:
-            canonical = canonical_of(key_data(key, end))
-            name = identity_of_canonical(canonical)
-            if name not in self.slots:
-                self._encoded.setdefault(name, (canonical, value))
+        held = np.fromiter(self.slots.values(), np.int64, len(self.slots))
+        known = self._encoded.keys() | set(self._entry_keys(held))
+        self._encoded.update((key, value) for key, _, value in entries if key not in known)
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:  # hot
         if not self._changes:
@@ -291,18 +290,15 @@ class RowsColumn(Column):
         slots = np.flatnonzero(self._dirty)
         alive = self.alive[slots]
         live, dead = slots[alive], slots[~alive]
-        heads, column = self._core.group_keys, self.id
-        keys += [heads[key] + column for key in self._canonical(live.tolist())]
+        keys += self._entry_keys(live)
         values += self._entries(live)
         self._stored[live] = True
-        stored = dead[self._stored[dead]].tolist()
-        keys += [heads[key] + column for key in self._canonical(stored)]
+        stored = dead[self._stored[dead]]
+        keys += self._entry_keys(stored)
         values += [TOMBSTONE] * len(stored)
-        for slot in dead.tolist():
-            del self.slots[self._names[slot]]
-        self._release(dead.tolist())
         self._dirty[slots] = False
         self._changes = 0
+        self._forget(dead.tolist())
 
     def _entries(self, slots: Array) -> list[bytes]:
         columns = [
@@ -320,7 +316,12 @@ class RowsColumn(Column):
         return entries
 
     def _release(self, slots: list[int]) -> None:
-        self._put_initial(slots)
+        at = np.asarray(slots, np.int64)
+        for field, of in zip(self.fields, self._of, strict=True):
+            field[at] = of.initial
+        for flags in (self.alive, self._dirty, self._stored):
+            flags[at] = False
+        self._names[at] = self._keys[at] = None
         self._free += slots
 
     def clean(self, changed: int) -> None:
@@ -338,9 +339,9 @@ class RowsColumn(Column):
         self._reset()
 
     def drop_key(self, key: CanonicalKey) -> None:
-        name = identity_of_canonical(key)
-        self._encoded.pop(name, None)
-        slot = self.slots.pop(name, None)
+        if self._encoded:
+            self._encoded.pop(self._core.group_keys[key] + self.id, None)
+        slot = self.slots.pop(identity_of_canonical(key), None)
         if slot is not None:
             self._release([slot])
 
@@ -353,14 +354,15 @@ class RowsColumn(Column):
     def evict(self, share: float) -> None:
         self.generation += 1
         rest = int(self.cached() * share) + 1
-        for name in list(islice(self._encoded, rest)):
-            del self._encoded[name]
+        for key in list(islice(self._encoded, rest)):
+            del self._encoded[key]
             rest -= 1
         self._forget(list(islice(self.slots.values(), max(rest, 0))))
 
     def cached_keys(self) -> set[CanonicalKey]:
-        live = set(self._canonical([slot for slot in self.slots.values() if self.alive[slot]]))
-        return live | {key for key, _ in self._encoded.values()}
+        slots = np.fromiter(self.slots.values(), np.int64, len(self.slots))
+        here = self._entry_keys(slots[self.alive[slots]])
+        return {canonical_of(key_data(key, key_end(key))) for key in (*here, *self._encoded)}
 
 
 def _grown(array: Array, capacity: int, initial: Any) -> Array:

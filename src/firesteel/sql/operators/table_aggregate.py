@@ -39,7 +39,7 @@ class GroupTableAggregateOperator(KeyedColumnsOperator):
         spec, function = self.spec, self._function
         keyed = KeyedRows.of(columns, spec.keys)
         rows, segments = keyed.rows, keyed.segments
-        slots = self._rows.find(list(segments.names), keyed.codes)
+        slots = self._rows.find(segments.names, keyed.codes)
         types = [spec.input.types[i] for i in spec.call.arguments]
         arguments = [objects_of(rows.arrays[i], d) for i, d in zip(spec.call.arguments, types, strict=True)]
         values = list(zip(*arguments, strict=True)) if arguments else [()] * len(rows)

@@ -161,17 +161,16 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
 
     def _run_now(self, keyed: KeyedRows, side: int) -> None:
         rows, segments = keyed.rows, keyed.segments
-        slots = self._last.rows.find(list(segments.names), keyed.codes)
+        slots = self._last.rows.find(segments.names, keyed.codes)
         kinds = rows.kinds_or_inserts()
         if side == 1:
             adds = (kinds == INSERT) | (kinds == UPDATE_AFTER)
             stays = adds[segments.last]
             if stays.any():
-                self._last.put(slots[stays], rows.take(segments.last[stays]))
+                self._last.put(slots[stays], rows, segments.last[stays])
             if not stays.all():
                 self._last.rows.remove(slots[~stays])
             return
-        held, there = self._last.read(slots)
-        at = pa.array(segments.index)
-        right = [a.take(at) for a in held]
-        self._emit_pairs(list(rows.arrays), right, there[segments.index], kinds)
+        held, places = self._last.read(slots)
+        partners = places[segments.index]
+        self._emit_pairs(list(rows.arrays), taken(held, partners), partners >= 0, kinds)

@@ -26,7 +26,9 @@ _UNITS_OF_MS = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}
 def milliseconds(times: pa.Array) -> np.ndarray[Any, Any]:
     """A column of timestamps in milliseconds, rounded down; MIN_WATERMARK where it is null."""
     numbers = times.view(pa.int64())
-    found: np.ndarray[Any, Any] = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    if numbers.null_count:
+        numbers = numbers.fill_null(0)
+    found: np.ndarray[Any, Any] = numbers.to_numpy(zero_copy_only=False)
     per_ms = _UNITS_OF_MS[times.type.unit]
     if per_ms > 1:
         found = found // per_ms

@@ -24,7 +24,7 @@ from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
 from firesteel.sql.operators.timed_windows import FAR, TimedWindows
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_times import WindowTimes
-from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
+from firesteel.state.column_keys import CanonicalKeys, canonical_column_keys, group_rows, hash_codes
 
 __all__ = ["SlicedWindows", "WindowAggregateOperator", "window_aggregate"]
 
@@ -193,8 +193,7 @@ class WindowAggregateOperator(SlicedWindows):
         of_groups = [key.take(first) for key in keys]
         codes = hash_codes(of_groups, groups.count)
         names, slots = self._state.find(ends[groups.first], of_groups, codes)
-        canonical = canonical_column_keys(names, codes) if self.aggregates.keeps_more else names
-        segments = Segments(starts, len(rows), names, canonical)
+        segments = Segments(starts, len(rows), names, CanonicalKeys(names, codes))
         signs = signs_of(rows) if self.spec.retracts else None
         state = self._state.rows
         base = [field[slots] for field in state.fields]

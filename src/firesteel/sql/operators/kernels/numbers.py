@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from firesteel.common.columns import objects
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.kernels.segments import Array
@@ -15,14 +16,6 @@ __all__ = ["from_numbers", "half_up", "is_exact", "number_field", "numbers", "ob
 
 _OBJECT: Final = np.dtype(object)
 _LONG_DIGITS: Final = 18
-
-
-def objects(values: list[Any]) -> Array:
-    """Values, whatever they are, as an array of as many objects."""
-    array: Array = np.empty(len(values), object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array
 
 
 def is_exact(data_type: t.DataType) -> bool:

@@ -7,7 +7,7 @@ of each segment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from firesteel.state.columns import CanonicalKey
 __all__ = ["Array", "Segments"]
 
 Array = np.ndarray[Any, Any]
+_WIDE: Final = 1 << 62
 
 
 class Segments:
@@ -89,13 +90,20 @@ class Segments:
 
     def scan(self, operation: np.ufunc, values: Array) -> Array:
         """What *operation*, which is associative, makes of all values up to and with each row."""
-        longest = int((self.last + 1 - self.starts).max(initial=0))
+        if operation in (np.maximum, np.minimum) and values.dtype == np.int64 and len(values):
+            low, high = int(values.min()), int(values.max())
+            if len(self) * (high - low + 1) < _WIDE:  # each segment is moved out of the reach of the others
+                step = high - low + 1 if operation is np.maximum else low - high - 1
+                moved = self.index * step - low
+                scanned: Array = operation.accumulate(values + moved) - moved
+                return scanned
         out = values.copy()
         step = 1
-        while step < longest:
-            rows = np.flatnonzero(self.rank >= step)
+        rows = np.flatnonzero(self.rank)
+        while len(rows):
             out[rows] = operation(out[rows], out[rows - step])
             step *= 2
+            rows = rows[self.rank[rows] >= step]
         return out
 
     def fold(self, operation: np.ufunc, values: Array) -> Array:
