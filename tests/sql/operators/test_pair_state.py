@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import initialize, rule
 
+from firesteel.common.columns import objects
 from firesteel.sql.operators import pair_state, pair_table
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
 from firesteel.sql.operators.pair_state import PairsColumn, pairs_state
 from firesteel.sql.operators.pair_table import PairKeys, PairTable
-from firesteel.sql.operators.pair_values import Values, form_of, objects_of
+from firesteel.sql.operators.pair_values import Values, form_of
 from firesteel.state.backend import OperatorState, StateLimits
 from firesteel.state.column_keys import canonical_column_keys, identities
 from tests.state.machine import LIMITS, ColumnMachine, as_test
@@ -247,7 +248,7 @@ def test_pairs_are_found_whatever_their_hashes(
         places = np.array([place for place, _ in pairs], np.int32)
         if not as_objects:
             return PairKeys(places, words, None)
-        return PairKeys(places, words % 2, objects_of([(word, "x") for word in words.tolist()]))
+        return PairKeys(places, words % 2, objects([(word, "x") for word in words.tolist()]))
 
     def few(places: Any, words: Any) -> Any:
         return ((places * 31 + words) % hashes).astype(np.int64).view(np.uint64)

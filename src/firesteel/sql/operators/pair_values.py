@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from firesteel.common.columns import objects
 from firesteel.state.column_keys import has_numbers, identities, is_bare, number_identities
 
-__all__ = ["Values", "ValuesForm", "form_of", "objects_of"]
+__all__ = ["Values", "ValuesForm", "form_of"]
 
 Array = np.ndarray[Any, Any]
 _pack: Final = msgspec.msgpack.Encoder().encode
@@ -108,19 +109,11 @@ class Identities:
 
 
 def _with_hashes(found: Sequence[Any]) -> Values:
-    return Values(np.fromiter(map(hash, found), np.int64, len(found)), None, objects_of(found))
+    return Values(np.fromiter(map(hash, found), np.int64, len(found)), None, objects(found))
 
 
 def _is_tuple(first: int) -> bool:
     return 0x90 <= first <= 0x9F or first in (0xDC, 0xDD)
-
-
-def objects_of(found: Sequence[Any]) -> Array:
-    """Identities, which may be tuples, as an array of as many objects."""
-    array: Array = np.empty(len(found), object)
-    for i, value in enumerate(found):
-        array[i] = value
-    return array
 
 
 def form_of(kinds: Sequence[pa.DataType]) -> ValuesForm:
