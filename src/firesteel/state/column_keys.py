@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.state._column import canonical_of
+from firesteel.state._column import GroupKeys, canonical_of
 from firesteel.state._key_codec import decode_key, encode_key
 from firesteel.state.hash_codes import Array, codes_of_bytes, codes_of_integers
 
@@ -25,6 +25,7 @@ __all__ = [
     "CanonicalKeys",
     "Groups",
     "canonical_column_keys",
+    "entry_keys",
     "group_rows",
     "has_numbers",
     "hash_codes",
@@ -233,6 +234,12 @@ def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:
         key if type(key) is not tuple else start + _pack(key)
         for key, start in zip(found, starts.view("V5").ravel().tolist(), strict=True)
     ]
+
+
+def entry_keys(group_keys: GroupKeys, column: bytes, found: Sequence[Any], codes: Array) -> list[bytes]:
+    """The keys of entries of identities, up to the id of their state, *column*, and with it."""
+    heads = group_keys.heads(canonical_column_keys(found, codes), codes)
+    return [head + column for head in heads]
 
 
 class CanonicalKeys(Sequence[Any]):

@@ -21,6 +21,7 @@ from firesteel.sql.types import RowType
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.column_keys import (
     canonical_column_keys,
+    entry_keys,
     group_rows,
     hash_codes,
     identities,
@@ -121,9 +122,10 @@ class KeyedLog:
         names = identities([sorted_rows[i].take(firsts) for i in self._keys], of_keys.count)
         self.append(names, np.diff(starts, append=count), sorted_rows)
 
-    def rows_of(self, runs: Array) -> tuple[Array, Array]:
-        """How many rows chains of runs have, and which, chain after chain."""
-        return self.index.rows_of(runs)
+    def look(self, names: Sequence[Any]) -> tuple[Array, list[pa.Array]]:
+        """How many rows each of some keys has, and the columns of all of them, key after key."""
+        counts, rows = self.index.rows_of(self.find(names))
+        return counts, self.log.take(rows)
 
     def forget(self, name: Any) -> None:
         """Know nothing of a key any more."""
@@ -139,7 +141,7 @@ class KeyedLog:
         self._keep(newest[len(newest) - int(len(newest) * share) :])
 
     def _keep(self, chains: Array) -> None:
-        rows = np.sort(self.rows_of(chains)[1])
+        rows = np.sort(self.index.rows_of(chains)[1])
         arrays = self.log.take(rows)
         self._clear()
         if len(rows):
@@ -181,14 +183,13 @@ class AppendedRows(Column):
         self._decode()
         if not self._core.complete:
             self._fetch(names, codes)
-        counts, rows = self._held.rows_of(self._held.find(names))
-        arrays = self._held.log.take(rows)
+        counts, arrays = self._held.look(names)
         if not len(self._apart.log):
             return counts, arrays
-        more, others = self._apart.rows_of(self._apart.find(names))
+        more, others = self._apart.look(names)
         of_keys = np.concatenate([np.repeat(np.arange(len(names)), n) for n in (counts, more)])
         order = pa.array(np.argsort(of_keys, kind="stable"))
-        pairs = zip(arrays, self._apart.log.take(others), strict=True)
+        pairs = zip(arrays, others, strict=True)
         return counts + more, [pa.concat_arrays(both).take(order) for both in pairs]
 
     def add(self, names: Sequence[Any], lengths: Array, arrays: Sequence[pa.Array]) -> None:
@@ -265,7 +266,7 @@ class AppendedRows(Column):
         ends = np.cumsum(index.lengths[order])
         last = np.append(hashes[1:] != hashes[:-1], True)
         stops = ends[last]
-        heads = self._heads(log, rows[np.concatenate([[0], stops[:-1]])])
+        heads = self._entry_keys(log, rows[np.concatenate([[0], stops[:-1]])])
         data, ends_of_rows = self._packed.pack(log.log.take(rows), len(rows))
         number = self._core.sequence << _ENTRY_BITS
         start = begin = 0
@@ -277,12 +278,11 @@ class AppendedRows(Column):
                 begin = end
             start = stop
 
-    def _heads(self, log: KeyedLog, rows: Array) -> list[bytes]:
-        """How the entries of the keys of rows begin."""
+    def _entry_keys(self, log: KeyedLog, rows: Array) -> list[bytes]:
+        """How the keys of entries of the keys of rows begin."""
         arrays = log.key_arrays(rows)
-        codes = hash_codes(arrays, len(rows))
-        keys = canonical_column_keys(identities(arrays, len(rows)), codes)
-        return [head + self.id for head in self._core.group_keys.heads(keys, codes)]
+        names, codes = identities(arrays, len(rows)), hash_codes(arrays, len(rows))
+        return entry_keys(self._core.group_keys, self.id, names, codes)
 
     def _join_apart(self) -> None:
         """What is apart is committed: it is held where all before it is."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["NOTHING", "RunIndex", "mixed"]
+__all__ = ["NOTHING", "RunIndex", "expanded", "mixed"]
 
 Array = np.ndarray[Any, Any]
 #: Instead of a run.

@@ -171,15 +171,7 @@ class PartnersJoinOperator(_RegularJoin):
                 continue
             alone = []  # what the other side has shown without a partner, or will
             if other_outer:
-                had = [
-                    other.associate(
-                        held.names[at_held[at]],
-                        held.keys[at_held[at]],
-                        held.ids[at_held[at]],
-                        1 if adds else -1,
-                    )
-                    for at in found
-                ]
+                had = [other.associate(*held.place(at_held[at]), 1 if adds else -1) for at in found]
                 alone = [at for at, n in zip(found, had, strict=True) if n == (0 if adds else 1)]
             if adds:
                 out.add_all(DELETE, None, alone, times)

@@ -108,7 +108,7 @@ class RankOperator(KeyedColumnsOperator):
 
     def run(self, columns: Columns, input_index: int) -> None:
         spec = self.spec
-        keyed = KeyedRows.of(columns, spec.keys)
+        keyed = KeyedRows.of(columns, spec.keys, canonical=False)
         rows, segments = keyed.rows, keyed.segments
         slots = self._rows.find(segments.names, keyed.codes)
         keys = self._sort_keys.of_columns(rows.arrays, len(rows))

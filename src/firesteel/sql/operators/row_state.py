@@ -19,7 +19,7 @@ from firesteel.common.columns import objects
 from firesteel.state._ttl import Ttl, written_ms
 from firesteel.state._value_codec import encode_value
 from firesteel.state.column_keys import (
-    canonical_column_keys,
+    entry_keys,
     identity_in,
     identity_of_canonical,
 )
@@ -145,9 +145,7 @@ class RowsColumn(Column):
         return slots
 
     def _entry_keys_of(self, names: Sequence[Any], codes: Array) -> list[bytes]:
-        column = self.id
-        heads = self._core.group_keys.heads(canonical_column_keys(names, codes), codes)
-        return [head + column for head in heads]
+        return entry_keys(self._core.group_keys, self.id, names, codes)
 
     def _entry_keys(self, slots: Array) -> list[bytes]:
         """The keys of the entries of slots."""

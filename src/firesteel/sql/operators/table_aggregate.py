@@ -37,7 +37,7 @@ class GroupTableAggregateOperator(KeyedColumnsOperator):
 
     def run(self, columns: Columns, input_index: int) -> None:
         spec, function = self.spec, self._function
-        keyed = KeyedRows.of(columns, spec.keys)
+        keyed = KeyedRows.of(columns, spec.keys, canonical=False)
         rows, segments = keyed.rows, keyed.segments
         slots = self._rows.find(segments.names, keyed.codes)
         types = [spec.input.types[i] for i in spec.call.arguments]
