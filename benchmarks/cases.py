@@ -332,7 +332,7 @@ def require_same_matches(systems: list[System], environments: Environments, reco
 
 
 def metrics(environments: Environments, rounds: int) -> list[Comparison]:
-    """Both are of one run, whose epochs alternate."""
+    """Both are of one run: see the program."""
     ours = System("with metrics", OURS, "many_subtasks.py", arguments=("--parallelism", "500"))
     return compare(
         "n: metrics of 1,000 subtasks",

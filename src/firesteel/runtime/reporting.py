@@ -6,13 +6,13 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 from firesteel.runtime.metrics import MetricKey
 from firesteel.runtime.stopwatch import Spent
-from firesteel.runtime.task_report import ProcessReport, TaskReport
+from firesteel.runtime.task_report import NOTHING, ProcessReport, TaskReport
 from firesteel.runtime.worker import OpenLevel
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -33,13 +33,14 @@ def report_of_task(
     :param place: epoch, level, subtask.
     :param is_held_back: whether the task runs beside those that it sends to.
     """
-    gauges: dict[MetricKey, Any] = {}
-    failed: list[MetricKey] = []
+    gauges: Mapping[MetricKey, Any] = NOTHING
+    failed: tuple[MetricKey, ...] = ()
     for chain in level.chains:
         metrics = chain.context.metrics
         if metrics.has_gauges:
-            gauges |= metrics.gauges()
-            failed += metrics.take_failed()
+            gauges = {**gauges, **metrics.gauges()}
+            failed += tuple(metrics.take_failed())
+    lags = {uid: s.lag_ms for uid, s in level.sources if s.lag_ms is not None} if level.sources else NOTHING
     return TaskReport(
         *place,
         begun_ms,
@@ -47,10 +48,10 @@ def report_of_task(
         spent.busy,
         spent.held_back if is_held_back else None,
         process_report(),
-        {uid: source.lag_ms for uid, source in level.sources if source.lag_ms is not None},
+        lags,
         gauges,
-        tuple(failed),
-        {} if level.latency is None else level.latency.take(),
+        failed,
+        NOTHING if level.latency is None else level.latency.take(),
     )
 
 
@@ -61,13 +62,17 @@ def _host() -> str:
 
 def process_report() -> ProcessReport:
     """Of this process, as it was at most a second ago."""
-    return _process_report(os.getpid(), int(time.monotonic()))
+    return _process_report(int(time.monotonic()))
 
 
 @lru_cache(maxsize=1)
-def _process_report(pid: int, second: int) -> ProcessReport:
+def _process_report(second: int) -> ProcessReport:
     """Asking the system is the largest part of a report, and a worker runs many short tasks in a second."""
-    return ProcessReport(_host(), pid, _rss_bytes(), time.process_time())
+    return ProcessReport(_host(), os.getpid(), _rss_bytes(), time.process_time())
+
+
+# A worker is forked at any moment of a second, and would be taken for the process that it came from.
+os.register_at_fork(after_in_child=_process_report.cache_clear)
 
 
 def _rss_bytes() -> int:

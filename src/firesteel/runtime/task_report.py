@@ -8,9 +8,12 @@ the answers of a task in real time - and a job is as right without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from firesteel.runtime.metrics import Histogram, MetricKey
+
+#: Shared by all reports, as most tasks have nothing to say of most things: whoever gets it only reads it.
+NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class ProcessReport(NamedTuple):
@@ -43,8 +46,8 @@ class TaskReport(NamedTuple):
     busy_ms: Mapping[str, float]
     held_back_ms: float | None
     process: ProcessReport
-    lags_ms: Mapping[str, int] = {}
-    gauges: Mapping[MetricKey, Any] = {}
+    lags_ms: Mapping[str, int] = NOTHING
+    gauges: Mapping[MetricKey, Any] = NOTHING
     failed_gauges: tuple[MetricKey, ...] = ()
-    latencies: Mapping[MetricKey, Histogram] = {}
+    latencies: Mapping[MetricKey, Histogram] = NOTHING
     stage: int | None = None
