@@ -74,9 +74,8 @@ class AppendedRows(Column):
         #: What the epoch has added to keys of which not all is held: nothing else of them is here.
         self._apart = KeyedLog(self._row, self._keys, self._nulls)
         self._encoded: list[tuple[bytes, bytes]] = []  # entries that nobody has asked for yet
-        self._widths: dict[
-            int, int
-        ] = {}  # of key groups; where not all is held, of those that were asked for
+        #: Of key groups; where not all is held, of those that were asked for.
+        self._widths: dict[int, int] = {}
         self._tails = EntryTails()
         self._follows = False  # what is loaded is what other processes have changed since
         self._seen_entries = self._seen_rows = 0  # how many rows the entries have that were read or made

@@ -155,11 +155,6 @@ class EntryTails:
             stop = start
         return []
 
-    def size_of(self, bucket: bytes, names: list[bytes]) -> int:
-        """The bytes of some entries."""
-        wanted = set(names)
-        return sum(size for name, size in self._of.get(bucket, ()) if name in wanted)
-
     def join(self, bucket: bytes, names: list[bytes], size: int) -> bytes:
         """Some entries that ``due`` gave have become one of *size* bytes; its name."""
         joined = names[-1][:-1] + bytes((level_of(names[-1]) + 1,))
