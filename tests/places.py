@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +19,9 @@ CACHE: Final = Path(os.environ.get("FIRESTEEL_TEST_CACHE", Path.home() / ".cache
 #: Names the process that downloads it still, if there is one: ``make test`` does not wait for its end.
 FETCHER: Final = "FIRESTEEL_TEST_FETCHER"
 _PATIENCE_S: Final = 600.0
+_FIRST_PORT: Final = 20_000
+_PORTS_OF_A_WORKER: Final = 1_000
+_MOST_WORKERS: Final = 8
 
 
 def fetched(directory: Path) -> Path:
@@ -42,7 +48,29 @@ def _are_coming() -> bool:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of 127.0.0.1 that nobody listens on.
+
+    It is none of those that the system gives to whoever asks for any port, as every connection does: such a
+    one would be somebody's before it is used. No other worker of the tests is given it, and none twice.
+    """
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def _of_this_worker() -> Iterator[int]:
+    """Ports below those that Linux and other systems give away, a part of them for each worker."""
+    name = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    first = _FIRST_PORT + int(name) % _MOST_WORKERS * _PORTS_OF_A_WORKER
+    ports = list(range(first, first + _PORTS_OF_A_WORKER))
+    random.Random(os.getpid()).shuffle(ports)  # what a run has left behind is not met by the next
+    return itertools.cycle(ports)
+
+
+_ports = _of_this_worker()

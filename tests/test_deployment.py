@@ -18,6 +18,7 @@ from firesteel.cli import main
 from firesteel.common.configuration import Configuration
 from firesteel.common.options.checks import check
 from firesteel.version import __version__
+from tests.waiting import patience
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -72,11 +73,14 @@ def test_hadolint_has_nothing_against_the_image(tmp_path: Path) -> None:
     (application,) = re.findall(r"^    (FROM firesteel.*\n(?:    .*\n)+)", PAGE, re.MULTILINE)
     (tmp_path / "Dockerfile").write_text(re.sub("^    ", "", application, flags=re.MULTILINE))
     for file in (DOCKER / "Dockerfile", tmp_path / "Dockerfile"):
-        done = subprocess.run([hadolint, file], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([hadolint, file], capture_output=True, text=True, timeout=patience(30))
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
     (tmp_path / "Dockerfile").write_text(DOCKERFILE.replace("--no-install-recommends", ""))
     assert (
-        subprocess.run([hadolint, tmp_path / "Dockerfile"], capture_output=True, timeout=30).returncode == 1
+        subprocess.run(
+            [hadolint, tmp_path / "Dockerfile"], capture_output=True, timeout=patience(30)
+        ).returncode
+        == 1
     )
 
 
@@ -139,6 +143,6 @@ def test_a_unit_of_systemd(unit: Path, tmp_path: Path) -> None:
         checked = tmp_path / unit.name  # the program is not there: a path that is
         checked.write_text(text.replace("/opt/firesteel/bin/firesteel", "/bin/true"))
         said = subprocess.run(
-            ["systemd-analyze", "verify", str(checked)], capture_output=True, text=True, timeout=30
+            ["systemd-analyze", "verify", str(checked)], capture_output=True, text=True, timeout=patience(30)
         )
         assert (said.returncode, said.stderr) == (0, "")

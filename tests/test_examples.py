@@ -20,6 +20,7 @@ from firesteel.common import Configuration, Types
 from firesteel.testing import CollectingSink, MiniCluster, OperatorHarness
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import SteppedClock
+from tests.waiting import patience
 
 
 def collect(stream: Any) -> list[Any]:
@@ -203,7 +204,7 @@ def test_sales_come_by_a_socket_and_go_into_a_file(tmp_path: Path) -> None:
         while sum(sale.count for sale in sink.values) < 200:
             clock.tick(2_000)
         job.cancel()
-        assert job.wait(10)
+        assert job.wait(patience(10))
     results = sink.values
     expected: Counter[str] = Counter()
     for line in sales.lines(200):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.budget import FACTOR
+from tests.waiting import patience
 
 pd = pytest.importorskip("pandas")
 
@@ -125,7 +126,11 @@ def test_the_model_accounts_for_every_flight(expected: Expected) -> None:
 def run(output: Path, cache: Path, *options: str) -> str:
     command = [sys.executable, str(EXAMPLE), "--output", str(output), *options]
     done = subprocess.run(
-        command, env=os.environ | {"XDG_CACHE_HOME": str(cache)}, capture_output=True, text=True, timeout=280
+        command,
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=patience(280),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -173,7 +178,10 @@ def test_flights_against_pandas(expected: Expected, cache: Path, tmp_path: Path,
 def test_an_output_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--output", str(tmp_path)], capture_output=True, text=True, timeout=60
+        [sys.executable, str(EXAMPLE), "--output", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
     )
     assert done.returncode != 0
     assert "is not empty" in done.stderr

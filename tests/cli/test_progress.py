@@ -9,6 +9,7 @@ import pytest
 from firesteel.cli import _progress
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import environment, local_platform
+from tests.waiting import patience
 
 
 def test_a_job_that_starts_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,7 +17,7 @@ def test_a_job_that_starts_is_told_of(capsys: pytest.CaptureFixture[str]) -> Non
         env = environment(1)
         env.from_collection([1]).map(lambda v: v)
         job = submit(env, "orders")
-        assert job.wait(30)
+        assert job.wait(patience(30))
     _progress._announce(job.view, Path("/logs/spark.log"))
     said = capsys.readouterr().err
     assert said == f"Job 'orders' has been submitted with JobID {job.job_id}; Spark's log: /logs/spark.log\n"
@@ -27,7 +28,7 @@ def test_the_progress_of_a_job_in_a_line() -> None:
         env = environment(1, epoch_records=1000)
         env.from_collection(range(2000)).map(lambda v: v)
         job = submit(env, "orders")
-        assert job.wait(30)
+        assert job.wait(patience(30))
     line = _progress._line(job.view)
     assert line.startswith(f"orders: FINISHED, epoch {job.view.epoch}, 2,000 records read, ")
     assert line.endswith("/s")

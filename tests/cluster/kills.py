@@ -28,6 +28,7 @@ from tests.kills import job
 from tests.kills.outcomes import Journal, Outcome, Provenance
 from tests.kills.report import report
 from tests.servers.zookeeper.server import ZooKeeperServer
+from tests.waiting import patience
 
 REPORT: Final = Path("docs/design/cluster-kills.md")
 _HEAD: Final = """\
@@ -82,16 +83,15 @@ class Run:
 
     def accepted(self, client: subprocess.Popen[str]) -> str:
         """The id of the job, as its client was told."""
-        out, err = client.communicate(timeout=_PATIENCE_S)
+        out, err = client.communicate(timeout=patience(_PATIENCE_S))
         assert client.returncode == 0, err
         (found,) = JOB_ID.findall(out)
         return str(found)
 
     def await_death(self) -> None:
         """The dispatcher dies by its own hand; if it does not come to its point it is killed now."""
-        until_s = time.monotonic() + 20
-        while time.monotonic() < until_s and not self.cluster.has_ended:
-            time.sleep(0.02)
+        with suppress(AssertionError):
+            until(lambda: self.cluster.has_ended, 20)
         self.struck = self.cluster.has_ended
         self.cluster.kill()
 
@@ -254,13 +254,13 @@ def _paused(leader: SessionCluster, run: Run) -> None:
 
     It may be back before the other one has seen that the lease has run out, and leads again; then once more.
     """
-    for _ in range(5):
+    other_leads = False
+    while not other_leads:
         leader.signal(signal.SIGSTOP)
         time.sleep(_LEASE_S * run.chance.uniform(1.2, 2.5))
         leader.signal(signal.SIGCONT)
-        with suppress(AssertionError):
-            until(lambda: run.cluster.leads, 2 * _LEASE_S)
-            return
+        until(lambda: run.cluster.leads or leader.leads, _PATIENCE_S)
+        other_leads = run.cluster.leads
 
 
 STRIKES: Final[dict[str, Callable[[Run], str]]] = {

@@ -15,7 +15,7 @@ from tests.spark.standalone import SMALL, StandaloneSpark
 pytestmark = pytest.mark.spark
 
 MOST = 3
-IDLE_S = 3
+IDLE_S = 1
 SETTINGS = {
     **SMALL,
     "spark.cores.max": str(MOST),
@@ -23,9 +23,9 @@ SETTINGS = {
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.minExecutors": "1",
     "spark.dynamicAllocation.executorIdleTimeout": f"{IDLE_S}s",
-    "spark.dynamicAllocation.shuffleTracking.timeout": "3s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": f"{IDLE_S}s",
     "slot.enforce": "true",
-    "slot.request.timeout": "5 s",
+    "slot.request.timeout": "2 s",  # of a job for which there will never be enough
 }
 # No subtask ends before all have begun: with fewer executors than subtasks the job does not end.
 MEETING = """

@@ -16,7 +16,7 @@ from firesteel.testing import MiniCluster
 from tests.cluster.support import JOB_ID, SessionCluster
 from tests.rest.jobs import live
 from tests.rest.support import UNKNOWN, served, shape_of
-from tests.waiting import until
+from tests.waiting import patience, until
 
 ENDLESS = """
 endless().map(lambda n: n + 1).name("enrich").key_by(lambda n: n % 3).sum(0).print()
@@ -36,7 +36,7 @@ def over_http(url: str) -> Send:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{url}{path}", data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=patience(60)) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as refused:
             with refused:

@@ -117,7 +117,9 @@ env.execute("survives")
 @pytest.mark.parametrize("end", ["ctrl-c", "killed"])
 def test_a_job_that_needs_its_client_ends_with_it(cluster: SessionCluster, end: str) -> None:
     """Flink: --shutdownOnAttachedExit."""
-    beats = ("-D", "client.heartbeat.interval=200 ms", "-D", "client.heartbeat.timeout=1 s")
+    # Who is interrupted says so itself, and a client that lives must not be too slow for its next beat.
+    timeout = "60 s" if end == "ctrl-c" else "6 s"
+    beats = ("-D", "client.heartbeat.interval=200 ms", "-D", f"client.heartbeat.timeout={timeout}")
     client = cluster.start_client(
         cluster.program("endless().print()\nenv.execute('needs me')\n"), options=("-sae", *beats)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,11 +39,18 @@ def test_who_has_waited_for_too_long() -> None:
     assert expired({"a": 0, "b": 501}, 500, 1_000) == ["a"]
 
 
-@pytest.mark.row("S-CTRL-11", "S-LIFE-03", "S-CTRL-13", "S-SCHED-08")
-def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
-    settings = {"slot.enforce": "true", "slot.request.timeout": "12 s"}
-    cluster = SessionCluster(tmp_path / "enforced", **settings).start()
+@contextmanager
+def enforced(directory: Path, **settings: str) -> Iterator[SessionCluster]:
+    cluster = SessionCluster(directory, **{"slot.enforce": "true", **settings}).start()
     try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.row("S-CTRL-11", "S-LIFE-03", "S-CTRL-13", "S-SCHED-08")
+def test_a_job_waits_until_there_is_room(tmp_path: Path) -> None:
+    with enforced(tmp_path / "waits") as cluster:
         (first,) = JOB_ID.findall(cluster.run(WIDE, "3", "endless", options=("-d",)).stdout)
         cluster.await_epoch(first)
         (second,) = JOB_ID.findall(cluster.run(WIDE, "2", options=("-d",)).stdout)
@@ -49,12 +58,14 @@ def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
         assert cluster.client.get(f"/v1/jobs/{second}")["vertices"][0]["status"] == "CREATED"
         overview = cluster.client.get("/v1/overview")
         assert overview["slots-total"] == SLOTS
-        # At once: the second one waits for some seconds only.
         cluster.client.send("PATCH", f"/v1/jobs/{first}")
-        (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
         cluster.await_status(second, "FINISHED")
+
+
+@pytest.mark.row("S-CTRL-11", "S-LIFE-03", "S-CTRL-13", "S-SCHED-08")
+def test_a_job_that_has_waited_for_too_long_fails(tmp_path: Path) -> None:
+    with enforced(tmp_path / "fails", **{"slot.request.timeout": "1 s"}) as cluster:
+        (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
         cluster.await_status(never, "FAILED")
         assert MESSAGE in cluster.failure_of(never)
         assert "NoResourceAvailableException" in cluster.failure_of(never)
-    finally:
-        cluster.stop()

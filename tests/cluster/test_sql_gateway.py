@@ -21,6 +21,7 @@ from firesteel.sql_client.client import Client
 from firesteel.sql_client.remote import GatewayExecutor
 from tests.cluster.support import SessionCluster, until
 from tests.sql_client.support import ENDLESS, NUMBERS, SETTINGS
+from tests.waiting import patience
 
 
 class Session:
@@ -254,7 +255,7 @@ def send(cluster: SessionCluster, method: str, path: str, body: Any) -> tuple[in
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{cluster.url}{path}", content, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=patience(60)) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as refusal:
         with refusal:

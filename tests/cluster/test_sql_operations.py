@@ -15,6 +15,7 @@ from firesteel.cluster.sql.operations import (
     Status,
     UnknownOperationError,
 )
+from tests.waiting import patience
 
 
 class Numbers:
@@ -42,12 +43,12 @@ class Numbers:
 def started(rows: Numbers) -> Operation:
     operation = Operation(lambda: rows)
     operation.start()
-    assert operation.wait(10)
+    assert operation.wait(patience(10))
     return operation
 
 
-def values(operation: Operation, token: int) -> list[int]:
-    page = operation.fetch(token, patience_s=0.5)
+def values(operation: Operation, token: int, patience_s: float | None = None) -> list[int]:
+    page = operation.fetch(token, patience_s=patience(10) if patience_s is None else patience_s)
     assert page is not None
     return [value for part in page.parts for value in part]
 
@@ -55,7 +56,7 @@ def values(operation: Operation, token: int) -> list[int]:
 def rest_of(operation: Operation, token: int) -> list[int]:
     found: list[int] = []
     while True:
-        page = operation.fetch(token, patience_s=10)
+        page = operation.fetch(token, patience_s=patience(10))
         assert page is not None
         found += [value for part in page.parts for value in part]
         if page.next_token is None:
@@ -67,7 +68,7 @@ def test_pages_come_by_their_tokens_and_the_last_one_comes_again() -> None:
     rows = Numbers([[1, 2], [3]])
     operation = started(rows)
     assert operation.status is Status.FINISHED
-    assert values(operation, 0) == []  # it is accepted, and no row is there yet
+    assert values(operation, 0, 0.05) == []  # it is accepted, and no row is there yet
     rows.may_come.release()
     assert values(operation, 1) == [1, 2]
     assert values(operation, 1) == [1, 2]
@@ -98,7 +99,7 @@ def test_no_row_is_lost_or_comes_twice_whoever_asks_again(parts: list[list[int]]
     token, found = 0, []
     repeats = iter(again)
     while True:
-        page = operation.fetch(token, patience_s=10)
+        page = operation.fetch(token, patience_s=patience(10))
         assert page is not None
         if next(repeats, False) and page.next_token is not None:
             assert operation.fetch(token) == page
@@ -116,7 +117,7 @@ def test_a_statement_that_is_refused_says_so_whenever_it_is_asked() -> None:
     operation = Operation(run)
     assert operation.status is Status.INITIALIZED
     operation.start()
-    assert operation.wait(10)
+    assert operation.wait(patience(10))
     assert operation.status is Status.ERROR
     for _ in range(2):
         with pytest.raises(ValueError, match="no such table"):
@@ -136,7 +137,7 @@ def test_cancelling_ends_what_computes_the_rows() -> None:
     operation = started(rows)
     operation.cancel()
     assert operation.status is Status.CANCELED
-    assert rows.closed.wait(10)
+    assert rows.closed.wait(patience(10))
     with pytest.raises(OperationError, match="in CANCELED status"):
         operation.fetch(0)
 
@@ -145,7 +146,7 @@ def test_a_statement_that_is_cancelled_before_it_is_accepted_is_ended_when_it_is
     rows, may_run = Numbers([[1]]), threading.Event()
 
     def run() -> Numbers:
-        assert may_run.wait(10)
+        assert may_run.wait(patience(10))
         return rows
 
     operation = Operation(run)
@@ -153,7 +154,7 @@ def test_a_statement_that_is_cancelled_before_it_is_accepted_is_ended_when_it_is
     assert operation.fetch(0) is None  # it is not ready
     operation.cancel()
     may_run.set()
-    assert rows.closed.wait(10)
+    assert rows.closed.wait(patience(10))
     assert operation.status is Status.CANCELED
 
 
@@ -161,12 +162,12 @@ def test_a_statement_that_takes_too_long_is_ended() -> None:
     may_run = threading.Event()
 
     def run() -> Numbers:
-        may_run.wait(10)
+        may_run.wait(patience(10))
         return Numbers([])
 
     operation = Operation(run, timeout_ms=20)
     operation.start()
-    assert operation.wait(10)
+    assert operation.wait(patience(10))
     may_run.set()
     assert operation.status is Status.TIMEOUT
 
@@ -174,9 +175,9 @@ def test_a_statement_that_takes_too_long_is_ended() -> None:
 def test_an_operation_that_is_closed_is_not_known_any_more() -> None:
     operations, rows = Operations(), Numbers([[1]])
     operation = operations.start(lambda: rows)
-    assert operation.wait(10)
+    assert operation.wait(patience(10))
     assert operations.close(operation.id).status is Status.CLOSED
-    assert rows.closed.wait(10)
+    assert rows.closed.wait(patience(10))
     with pytest.raises(UnknownOperationError, match=operation.id):
         operations.get(operation.id)
 

@@ -16,6 +16,7 @@ import pytest
 from firesteel.cluster import programs
 from firesteel.cluster.programs import ProgramStore
 from firesteel.rest.errors import RestError
+from tests.waiting import patience
 
 
 async def nobody(submission: Any) -> None:
@@ -50,7 +51,7 @@ def test_the_same_program_several_times_at_once(
     check = programs._check
 
     def at_the_same_time(path: Path, of: str) -> None:
-        together.wait(20)
+        together.wait(patience(20))
         check(path, of)
 
     monkeypatch.setattr(programs, "_check", at_the_same_time)

@@ -19,6 +19,7 @@ from firesteel.common.options import AREAS, OLDER_NAMES, OPTIONS, PRESENT_NAMES
 from firesteel.common.options.checks import Verdict, check, examine, nearest, notices
 from firesteel.common.options.document import described, page
 from firesteel.common.options.flink_keys import flink_keys
+from tests.waiting import patience
 
 SOURCES = Path(firesteel.__file__).parent
 TABLES = SOURCES / "common" / "options"
@@ -242,7 +243,12 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
         table.write(ADDED)
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", KNOWN], capture_output=True, text=True, env=variables, cwd=tmp_path, timeout=60
+        [sys.executable, "-c", KNOWN],
+        capture_output=True,
+        text=True,
+        env=variables,
+        cwd=tmp_path,
+        timeout=patience(60),
     )
     assert done.returncode == 0, done.stderr
     assert "How long a test naps." in done.stdout

@@ -14,6 +14,7 @@ import pytest
 from firesteel.common._requirements import Requirement, install_command, parse
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
+from tests.waiting import patience
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -29,7 +30,9 @@ print("pandas" in sys.modules)
 
 
 def test_building_a_program_loads_no_pandas() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=patience(120)
+    )
     assert done.stdout.splitlines()[-1:] == ["False"], done.stderr
 
 

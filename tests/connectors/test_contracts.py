@@ -39,6 +39,7 @@ from firesteel.datastream.functions import SinkFunction
 from firesteel.formats.csv_columns import Column
 from firesteel.testing.connectors import KillPoint, SinkContract, SinkPromise, SourceContract
 from tests.jobmanager.programs.sqlite_sink import SqliteSink, lines_in, staged_in
+from tests.waiting import patience
 
 # ---- sources
 
@@ -206,7 +207,7 @@ class LineServer:
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(patience(5))
         self._drop()
 
 

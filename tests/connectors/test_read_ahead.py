@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from firesteel.connectors._read_ahead import ReadAhead
+from tests.waiting import patience
 
 
 def counted(made: list[int], last: int = 5) -> Iterator[int]:
@@ -39,7 +40,7 @@ def test_an_element_is_made_while_the_one_before_is_used() -> None:
     ahead = ReadAhead()
     with closing(ahead.of(elements())) as found:
         assert next(found) == 1
-        assert second_is_made.wait(10)
+        assert second_is_made.wait(patience(10))
         assert list(found) == [2]
     ahead.close()
 
@@ -65,14 +66,14 @@ def test_nobody_uses_what_is_read_once_it_is_closed() -> None:
         yield 1
         in_use.set()
         begun.set()
-        goes_on.wait(10)
+        goes_on.wait(patience(10))
         in_use.clear()
         yield 2
 
     ahead = ReadAhead()
     found = ahead.of(elements())
     assert next(found) == 1
-    assert begun.wait(10)
+    assert begun.wait(patience(10))
     threading.Timer(0.2, goes_on.set).start()
     found.close()
     assert not in_use.is_set()

@@ -13,6 +13,7 @@ from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subta
 from firesteel.jobmanager.commit_tasks import CommitTasks
 from firesteel.program.sinks import CommitOutcome, RunTasks, run_here
 from firesteel.testing.local_platform import LocalEngine
+from tests.waiting import patience
 
 COMMITTED, RETRY, FAILED = CommitOutcome.COMMITTED, CommitOutcome.RETRY, CommitOutcome.FAILED
 LARGE = 1 << 20
@@ -91,7 +92,7 @@ def test_tasks_that_are_lost_are_tried_again() -> None:
 
 def test_little_is_committed_without_tasks_by_subtasks_at_once() -> None:
     engine = LocalEngine()
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=patience(30))
 
     def commit_together(subtask: int, payloads: list[Any]) -> None:
         together.wait()

@@ -42,6 +42,7 @@ from firesteel.program.transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
+from tests.waiting import patience
 
 HERE = os.path.basename(__file__)
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])
@@ -394,7 +395,7 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
 def test_the_dataset_api_is_refused_with_the_mode_to_use(module: str) -> None:
     """No name of it can be imported."""
     code = f"from firesteel.cli import pyflink_alias; pyflink_alias.install(); from {module} import DataSet"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 1
     assert "set_runtime_mode(RuntimeExecutionMode.BATCH)" in done.stderr.splitlines()[-1]
 

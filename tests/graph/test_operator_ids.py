@@ -12,6 +12,7 @@ import pytest
 from firesteel.common.errors import ProgramError
 from firesteel.graph.uids import operator_id_of_uid, operator_ids
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
+from tests.waiting import patience
 
 from .graph_programs import Program, window_program
 
@@ -249,7 +250,7 @@ def test_ids_and_plans_are_the_same_in_other_processes() -> None:
         root = Path(__file__).parents[2]
         command = [sys.executable, "-c", SCRIPT]
         return subprocess.run(
-            command, env=env, cwd=root, capture_output=True, text=True, check=True, timeout=60
+            command, env=env, cwd=root, capture_output=True, text=True, check=True, timeout=patience(60)
         ).stdout
 
     first, second = run("1"), run("2")

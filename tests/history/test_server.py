@@ -20,6 +20,7 @@ from firesteel.testing import MiniCluster
 from tests.cluster.support import SessionCluster, environment, until
 from tests.rest.jobs import word_count
 from tests.spark.support import firesteel
+from tests.waiting import patience
 
 
 @pytest.mark.row("S-LIFE-11")
@@ -53,7 +54,7 @@ def test_a_program_archives_its_job_and_the_history_server_shows_it(tmp_path: Pa
         finally:
             server.send_signal(signal.SIGTERM)
             server.stderr.read()
-            assert server.wait(30) == 0
+            assert server.wait(patience(30)) == 0
             server.stderr.close()
     assert not list(tmp_path.glob("firesteel-history-*"))
 

@@ -36,6 +36,7 @@ from tests.runtime.support import (
     punctuated,
     take_ts,
 )
+from tests.waiting import patience
 
 CHUNK = 3  # records of SplitsSource
 
@@ -135,7 +136,7 @@ def test_the_fast_source_waits_until_the_slow_one_has_caught_up() -> None:
         clock.tick()
         clock.tick()
         assert taken() == ["s80", "f101", "f102"]
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_it_waits_for_splits_of_its_own_source_too() -> None:
@@ -155,7 +156,7 @@ def test_it_waits_for_splits_of_its_own_source_too() -> None:
         assert sorted(taken())[:2] == ["0 next", "2 next"], "16 is more than 5 ahead of 10, 15 is not"
         clock.tick()
         assert taken() in ([], ["1 next"])
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_a_source_without_a_watermark_an_idle_one_and_an_ended_one_hold_nobody_back() -> None:
@@ -187,7 +188,7 @@ def test_a_source_without_a_watermark_an_idle_one_and_an_ended_one_hold_nobody_b
         put("fast", "f400", 400)
         clock.tick()
         assert taken() == ["s20"], "and back"
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_waiting_does_not_make_a_split_idle_and_silence_afterwards_does() -> None:
@@ -214,7 +215,7 @@ def test_waiting_does_not_make_a_split_idle_and_silence_afterwards_does() -> Non
         put("slow", "s90", 90)
         clock.tick(200)
         assert engine.time_of("fast-0").idle
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_when_all_are_idle_the_first_one_to_come_back_may_go_on() -> None:
@@ -234,7 +235,7 @@ def test_when_all_are_idle_the_first_one_to_come_back_may_go_on() -> None:
         put("fast", "f101", 101)
         clock.tick()
         assert taken() == ["f101"]
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def steps(step: int, count: int) -> list[tuple[At, None]]:

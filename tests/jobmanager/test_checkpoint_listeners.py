@@ -98,7 +98,7 @@ def test_a_function_hears_of_a_checkpoint_before_its_next_record(
     after_b = told[told.index(("record", "b")) :]
     assert after_b[1] == ("snapshot", 2), "the epoch with the record is for the checkpoint that follows"
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 class Process(Told, KeyedProcessFunction):
@@ -191,7 +191,7 @@ def test_a_failure_in_it_fails_the_task(tmp_path: Path) -> None:
     feed("live", (At(1, "a"), 0))
     clock.tick(1_000)
     clock.advance(9_000)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FAILED
     [failure] = job.view.exceptions
     assert "no use for 1" in str(failure)
@@ -213,7 +213,7 @@ def test_without_a_listener_an_idle_job_stays_idle(tmp_path: Path) -> None:
     assert job.view.checkpoints.completed == 3
     assert job.view.epoch == epochs
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 class Remembering(Told, KeyedProcessFunction):

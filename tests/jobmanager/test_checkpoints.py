@@ -19,6 +19,7 @@ from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, read_m
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import INTERVAL, RETENTION, Count, env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, feed, note, notes, punctuated
+from tests.waiting import patience
 
 RETAIN = {RETENTION: "RETAIN_ON_CANCELLATION"}
 
@@ -117,7 +118,7 @@ def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
     feed("live", (At(3, "a"), 0))
     clock.tick()
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert sink.values == [("a", 1), ("b", 1)]
 
 
@@ -128,7 +129,7 @@ def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Pat
     sink = CollectingSink()
     env.from_collection([1, 2, 3]).sink_to(sink)
     job = submit(env)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert job.status is JobStatus.FINISHED
     assert sorted(sink.values) == [1, 2, 3]
     assert job.view.checkpoints.completed == 1
@@ -162,7 +163,7 @@ def test_what_outlives_the_job(
             clock.advance(100)
         else:
             running.cancel()
-        assert running.wait(10)
+        assert running.wait(patience(10))
         assert running.status is (JobStatus.FAILED if fails else JobStatus.CANCELED)
         found = checkpoints(directory) if any(directory.iterdir()) else []
         assert found == expected
@@ -196,7 +197,7 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
         assert kept == state, "the job itself needs what its newest checkpoint needs"
     assert any(old - new for old, new in itertools.pairwise(seen)), "compaction took files out"
     running.cancel()
-    assert running.wait(10)
+    assert running.wait(patience(10))
 
 
 @pytest.mark.row("S-SINK-06", "T24")
@@ -233,7 +234,7 @@ def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
     turn(clock)
     assert JobStatus.RESTARTING in list(job.view.statuses), "two in a row are too many"
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 @pytest.mark.row("S-CKPT-18", "S-CKPT-19", "S-CFG-09")
@@ -268,7 +269,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
     assert "expired" in (reports[0].failure or "")
     assert checkpoints(tmp_path) == [3]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 @pytest.mark.row("S-CKPT-28", "S-CFG-08", "S-CKPT-10", "S-CKPT-12", "S-CFG-10", "S-CFG-06")
@@ -295,7 +296,7 @@ def test_settings_of_the_old_spelling_and_those_without_effect(
     env.from_collection([1]).map(lambda v: v)
     with caplog.at_level(logging.WARNING):
         job = submit(env)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     options = job.view.info.checkpointing
     assert (options.interval_ms, options.timeout_ms, options.min_pause_ms) == (60_000, 300_000, 30_000)
     assert (options.directory, options.max_retained) == (str(tmp_path), 3)
@@ -314,7 +315,7 @@ def test_checkpoints_without_a_directory_live_in_the_job(tmp_path: Path) -> None
     assert sink.values == [("a", 1)]
     assert not job.view.checkpoints.durable
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert not Path(job.view.info.state_dir).exists()
 
 
@@ -406,7 +407,7 @@ def test_checkpoints_grow_with_the_state(tmp_path: Path) -> None:
     for before, after in itertools.pairwise(reports):
         assert after.state_bytes > before.state_bytes
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 @pytest.mark.row("S-BACK-04")
@@ -422,6 +423,6 @@ def test_the_old_backend_of_files_keeps_checkpoints_in_its_directory(
     feed("live", (At(1, "a"), 0))
     turn(clock)
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert checkpoints(tmp_path / "old") == [1]
     assert any("old name of hashmap" in record.getMessage() for record in caplog.records)

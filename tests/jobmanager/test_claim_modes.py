@@ -25,6 +25,7 @@ from tests.jobmanager.test_recovery import (
 )
 from tests.jobmanager.test_savepoints import Job, counts
 from tests.runtime.support import At
+from tests.waiting import patience
 
 CLAIM = "execution.state-recovery.claim-mode"
 OLD_CLAIM = "execution.savepoint-restore-mode"
@@ -47,7 +48,7 @@ def fails_later(directory: Path, path: str, **options: str) -> Any:
     env = every_epoch(directory, **{RECOVERY: path, "restart-strategy.type": "none", **MANY, **options})
     counting(env, FailsAt("later", 350))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FAILED
     return job
 
@@ -57,7 +58,7 @@ def goes_on(directory: Path) -> None:
     env = every_epoch(directory, **{RECOVERY: "latest"})
     sink = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FINISHED, job.error
     wanted = Counter(value for value in expected().elements() if value[0] == "all")
     assert Counter(value for value in sink.values if value[0] == "all") == wanted
@@ -99,7 +100,7 @@ def test_a_claimed_checkpoint_goes_with_the_job(tmp_path: Path, drivers: int) ->
         env = every_epoch(tmp_path / "new", **{RECOVERY: path, CLAIM: "CLAIM"})
         counting(env)
         job = submit(env)
-        assert job.wait(30)
+        assert job.wait(patience(30))
         assert job.status is JobStatus.FINISHED, job.error
     assert not Path(path).exists()
     assert not [file for file in files if Path(file).exists()]

@@ -38,6 +38,7 @@ from tests.jobmanager.test_recovery import (
     the_job,
 )
 from tests.runtime.support import local_platform
+from tests.waiting import patience
 
 _HEAD = struct.Struct(">8sHQ16s")  # of a manifest
 _FOOTER = struct.Struct("<QQIQH6s")  # of a run
@@ -248,7 +249,7 @@ def run_on(directory: Path, **options: str) -> tuple[Any, CollectingSink]:
     env = every_epoch(directory, **{RECOVERY: "latest", **MANY, **options})
     sink = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     return job, sink
 
 

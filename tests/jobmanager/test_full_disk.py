@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from firesteel.jobmanager.restarts import causes_of
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import ANY, env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, feed, punctuated
+from tests.waiting import patience, until
 
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
 NO_RESTART = {"restart-strategy.type": "none"}
@@ -80,11 +80,12 @@ def fill(disk: Path) -> None:
 
 def advance_until(clock: SteppedClock, is_so: Callable[[], bool]) -> None:
     """Let time pass, also for a job that ends and waits for nothing then."""
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline
+
+    def has_come() -> bool:
         ManualClock.advance(clock, 1_000)
-        time.sleep(0.005)
+        return is_so()
+
+    until(has_come, look_s=0.005)
 
 
 def why(job: JobGateway) -> str:
@@ -146,7 +147,7 @@ def test_a_job_that_gets_room_again_goes_on(disk: Path) -> None:
     assert not job.status.is_terminal_state()
     assert job.view.restarts > 6
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_what_a_job_keeps_is_its_owners_alone(tmp_path: Path) -> None:
         feed("disk", (At(1, "a"), 0))
         clock.tick()
         clock.advance(10_000)
-        job.savepoint(SavepointRequest(str(tmp_path / "savepoints"))).result(20)
+        job.savepoint(SavepointRequest(str(tmp_path / "savepoints"))).result(patience(20))
     finally:
         os.umask(old)
     made = [*(ours / "chk").rglob("*"), *(tmp_path / "savepoints").rglob("*")]
@@ -183,7 +184,7 @@ def test_what_a_job_keeps_is_its_owners_alone(tmp_path: Path) -> None:
     assert len([path for path in made if path.is_file()]) > 4
     assert ours.stat().st_mode & 0o777 == 0o755
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_directory_that_a_group_shares_stays_shared(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from firesteel.program.sources import EnumeratorContext, ReadRange, Split, Split
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.jobmanager.test_recovery import FIXED
 from tests.runtime.support import LiveSource, SteppedClock, feed, feeds, note, notes
+from tests.waiting import patience
 
 UNMARKED = WatermarkStrategy.no_watermarks()
 
@@ -185,7 +186,7 @@ def test_what_is_shown_after_a_failure(
             clock.tick(1_000)
     assert job.view.restarts == 1
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     for promise, name in SINKS.items():
         promised = end_to_end(source, promise, checkpoints=checkpoints)
         shown = Counter(notes[f"{topic} {name}"])
@@ -212,7 +213,7 @@ def test_a_source_that_cannot_be_read_again_is_named(
         env.from_source(Promising(f"named {source}", source), UNMARKED, "telephone").print()
         job = submit(env)
         job.cancel()
-        assert job.wait(10)
+        assert job.wait(patience(10))
         said = [r.getMessage() for r in caplog.records if "exactly-once is asked for" in r.getMessage()]
         assert len(said) == bool(words)
         assert all("telephone' cannot be read again" in text and words in text for text in said)
@@ -226,5 +227,5 @@ def test_who_does_not_ask_for_exactly_once_is_not_warned(
     env.from_source(Promising("unasked", SourcePromise.AT_MOST_ONCE), UNMARKED, "telephone").print()
     job = submit(env)
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert not [r for r in caplog.records if "exactly-once is asked for" in r.getMessage()]

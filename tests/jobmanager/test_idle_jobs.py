@@ -27,6 +27,7 @@ from tests.runtime.support import (
     punctuated,
     take_ts,
 )
+from tests.waiting import patience
 
 INTERVAL_MS = 100  # between the starts of two epochs, when nothing else is configured
 
@@ -67,7 +68,7 @@ def test_a_processing_time_timer_fires_without_input_and_an_idle_job_runs_no_epo
         for _ in range(20):
             clock.tick(1_000)
         assert engine.epochs == epochs + 1
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 class AtEventTime(KeyedProcessFunction):
@@ -117,7 +118,7 @@ def test_a_silent_split_holds_event_time_back_until_it_is_idle(idleness: bool, w
         for _ in range(10):
             clock.tick(60_000)
         assert platform.engines[0].epochs <= epochs + 2, "idle once, then nothing more"
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_data_is_read_when_it_comes_and_one_epoch_is_enough_for_all_that_is_there() -> None:
@@ -134,7 +135,7 @@ def test_data_is_read_when_it_comes_and_one_epoch_is_enough_for_all_that_is_ther
         clock.tick()
         assert notes["seen"] == list(range(500))
         assert platform.engines[0].epochs == before + 1
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 class At100(KeyedProcessFunction):
@@ -168,7 +169,7 @@ def test_a_timer_of_a_busy_job_is_late_by_one_epoch_interval_at_most() -> None:
         assert min(late) >= 0
         assert max(late) <= INTERVAL_MS
         assert platform.engines[0].epochs <= 3_000 / INTERVAL_MS + 12
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 clocks: list[SteppedClock] = []
@@ -206,7 +207,7 @@ def test_a_processing_time_window_fires_at_its_end_though_nothing_comes() -> Non
             clock.tick(100)
         assert notes["window"][2:] == [(10_000, ("a", 4))]
         assert platform.engines[0].epochs == epochs + 3
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def windows_of(speed: int) -> list[int]:
@@ -223,7 +224,7 @@ def windows_of(speed: int) -> list[int]:
             feed(f"by {speed}", (1, 0))
             clock.tick(speed)
         clock.tick(2_000)
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
         return list(notes["counts"])
 
 
@@ -273,7 +274,7 @@ def test_a_periodic_generator_is_asked_without_records_too(interval_ms: int | No
         for _ in range(20):
             clock.tick(100)
         assert notes["fired"] == [5_000]
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def steps_of(numbers: list[int]) -> list[int]:
@@ -309,7 +310,7 @@ def test_a_generator_may_say_itself_that_its_split_is_idle() -> None:
         feed("z", (At(8 + n), 0), split=1)
         clock.tick(100)
     assert notes["fired"][:3] == [1, 7, 8]
-    client.cancel().result(10)
+    client.cancel().result(patience(10))
 
 
 @pytest.mark.parametrize("silent", [punctuated(), WatermarkStrategy.for_monotonous_timestamps()])
@@ -326,7 +327,7 @@ def test_a_generator_that_says_nothing_by_itself_costs_no_epoch(silent: Watermar
         for _ in range(50):
             clock.tick(100)
         assert platform.engines[0].epochs == epochs
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_idleness_holds_for_a_generator_that_is_asked_again_and_again() -> None:
@@ -349,7 +350,7 @@ def test_idleness_holds_for_a_generator_that_is_asked_again_and_again() -> None:
             feed("q", (At(0), 0), split=1)
             clock.tick(100)
         assert (platform.engines[0].epochs, len(notes["calls"])) == (epochs + 10, calls + 10), "one still is"
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 # ---- splits that come later, and subtasks that have none
@@ -406,7 +407,7 @@ def test_a_subtask_without_a_split_holds_event_time_back_until_it_is_idle(idlene
         for _ in range(5):
             clock.tick(60_000)
         assert platform.engines[0].epochs <= epochs + 2
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 def test_a_split_that_comes_when_all_others_are_idle_is_active() -> None:
@@ -425,4 +426,4 @@ def test_a_split_that_comes_when_all_others_are_idle_is_active() -> None:
     clock.tick()
     clock.tick()
     assert notes["fired"] == [10, 20]
-    client.cancel().result(10)
+    client.cancel().result(patience(10))

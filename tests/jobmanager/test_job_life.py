@@ -38,6 +38,7 @@ from tests.runtime.support import (
     notes,
     punctuated,
 )
+from tests.waiting import patience
 
 S = JobStatus
 
@@ -49,7 +50,7 @@ def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
 
 
 def history(job: JobGateway) -> list[JobStatus]:
-    assert job.wait(10)
+    assert job.wait(patience(10))
     return list(job.view.statuses)
 
 
@@ -96,10 +97,10 @@ def test_the_statuses_of_a_job_that_is_cancelled() -> None:
     client = env.execute_async()
     clock.tick()
     assert client.get_job_status().result() is S.RUNNING
-    client.cancel().result(10)
+    client.cancel().result(patience(10))
     assert client.get_job_status().result() is S.CANCELED
     with pytest.raises(JobCancelledError):
-        client.get_job_execution_result().result(10)
+        client.get_job_execution_result().result(patience(10))
     feed("live", (At(1), 0))
     clock.advance(1000)
     assert notes["seen"] == []
@@ -433,7 +434,7 @@ def test_accumulators_of_a_running_job() -> None:
     feed("acc", (At(3), 0))
     clock.tick()
     assert client.get_accumulators().result()["all"] == 3
-    client.cancel().result(10)
+    client.cancel().result(patience(10))
 
 
 def test_the_runtime_of_a_job_is_told_by_its_clock() -> None:
@@ -460,7 +461,7 @@ def test_two_jobs_at_once_do_not_mix() -> None:
             feed(topic, (At(0, ("k", sign * n)), 0))
             clocks[topic].tick()
     for client in clients:
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
     assert notes["one"] == [("k", 1), ("k", 11), ("k", 111)]
     assert notes["two"] == [("k", -1), ("k", -11), ("k", -111)]
 
@@ -475,14 +476,14 @@ def test_a_job_that_is_cancelled_leaves_the_other_alone() -> None:
         masters.append(submit(env, topic))
     clock.tick()
     masters[0].cancel()
-    assert masters[0].wait(10)
+    assert masters[0].wait(patience(10))
     for topic in ("one", "two"):
         feed(topic, (At(0, "later"), 0))
     clock.tick()
     assert (notes["one"], notes["two"]) == ([], ["later"])
     assert [m.status for m in masters] == [S.CANCELED, S.RUNNING]
     masters[1].cancel()
-    assert masters[1].wait(10)
+    assert masters[1].wait(patience(10))
 
 
 def test_dates_survive_as_keys_and_records() -> None:

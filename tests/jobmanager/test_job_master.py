@@ -11,6 +11,7 @@ from firesteel.jobmanager import executor, job_master
 from firesteel.jobmanager.gateway import JobGateway
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import environment
+from tests.waiting import patience
 
 SOURCES = Path(firesteel.__file__).parent
 
@@ -58,7 +59,7 @@ def test_a_job_in_other_hands_does_not_lead_to_its_master() -> None:
     env = environment(1)
     env.from_collection([1]).map(lambda v: v)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert isinstance(job, JobGateway)
     seen: set[int] = set()
     pending: list[object] = [job]

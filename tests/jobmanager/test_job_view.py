@@ -37,6 +37,7 @@ from firesteel.jobmanager.vertex_counts import VertexCounts
 from firesteel.monitoring.values import job_values
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, note, notes, punctuated
+from tests.waiting import patience
 
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",
@@ -162,7 +163,7 @@ def test_each_view_is_consistent_while_the_job(
     monkeypatch.setattr(observer, "Published", Recorded)
     job = numbers(400, function(), **options)
     with readers(job) as seen:
-        assert job.wait(60)
+        assert job.wait(patience(60))
     published: list[JobView] = job._published.all  # type: ignore[attr-defined]
     for view in published:
         check(view)
@@ -183,7 +184,7 @@ def test_each_view_is_consistent_while_the_job_is_cancelled() -> None:
             clock.tick()
         assert job.status is S.RUNNING
         assert [v.state for v in job.view.vertices] == [X.RUNNING]
-        job.cancel().result(10)
+        job.cancel().result(patience(10))
     assert job.view.status is S.CANCELED
     subtask = job.view.vertices[0].subtasks[0]
     states = [state for state, _ in subtask.attempt.entered_ms]
@@ -194,7 +195,7 @@ def test_each_view_is_consistent_while_the_job_is_cancelled() -> None:
 def test_the_attempts_of_subtasks_that_fail_and_are_started_again() -> None:
     options = {"restart-strategy.fixed-delay.attempts": "2", **RESTARTS}
     job = numbers(100, Fails(57, 1), **options)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     view = job.view
     assert (view.status, view.attempt, view.restarts) == (S.FINISHED, 1, 1)
     (strict,) = (v for v in view.vertices if v.info.operators[0].uid == "strict-uid")
@@ -221,7 +222,7 @@ def test_the_attempts_of_subtasks_that_fail_and_are_started_again() -> None:
 
 def test_a_view_is_plain_data() -> None:
     job = numbers(50, Counts())
-    assert job.wait(30)
+    assert job.wait(patience(30))
     view = job.view
     assert pickle.loads(pickle.dumps(view)) == view
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(view), type=JobView) == view
@@ -233,7 +234,7 @@ def test_settings_are_shown_without_their_secrets() -> None:
     env = environment(1, **{"s3.secret-key": "geheim", "pipeline.name": "n"})
     env.from_collection([1]).map(lambda v: v)
     job = submit(env, "named")
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert "geheim" not in repr(job.view)
     assert dict(job.view.info.settings)["pipeline.name"] == "n"
     assert job.view.name == "named"
@@ -241,7 +242,7 @@ def test_settings_are_shown_without_their_secrets() -> None:
 
 def test_the_bytes_that_pass_through_an_exchange_are_counted_on_both_sides() -> None:
     job = numbers(100, Fails(-1))
-    assert job.wait(30)
+    assert job.wait(patience(30))
     source, strict, total = job.view.vertices
     assert sum(s.bytes_in for s in source.subtasks) == 0
     assert sum(s.bytes_out for s in total.subtasks) == 0
@@ -279,11 +280,11 @@ def test_what_passes_through_an_exchange_does_not_depend_on_the_size_of_the_stat
 
 def test_accumulators_small_ones_in_the_view_and_all_on_request() -> None:
     job = numbers(20, Counts())
-    assert job.wait(30)
+    assert job.wait(patience(30))
     shown = {a.name: a.value for a in job.view.accumulators}
     assert shown["all"] == "20"
     assert shown["values"] is None, "its size is without a bound"
-    assert sorted(job.accumulators().result(10)["values"]) == list(range(20))
+    assert sorted(job.accumulators().result(patience(10))["values"]) == list(range(20))
 
 
 def test_checkpoints_and_savepoints_are_told_of(tmp_path: Path) -> None:
@@ -294,8 +295,8 @@ def test_checkpoints_and_savepoints_are_told_of(tmp_path: Path) -> None:
     clock.settle()
     feed("live", (At(1), 0))
     clock.tick(10_000)
-    done = job.checkpoint().result(10)
-    path = job.savepoint(SavepointRequest(str(tmp_path / "sp"))).result(10)
+    done = job.checkpoint().result(patience(10))
+    path = job.savepoint(SavepointRequest(str(tmp_path / "sp"))).result(patience(10))
     checkpoints = job.view.checkpoints
     assert checkpoints.latest_savepoint is not None
     assert (checkpoints.latest_savepoint.path, checkpoints.latest_savepoint.savepoint) == (path, True)
@@ -366,7 +367,7 @@ def test_a_job_that_is_restarted_again_and_again_takes_no_more_memory(
     monkeypatch.setattr(observer, "REPORTS_KEPT", 5)
     monkeypatch.setattr(events, "EVENTS_KEPT", 60)
     job = numbers(60, Fails(50), **{"restart-strategy.fixed-delay.attempts": "30", **RESTARTS})
-    assert job.wait(60)
+    assert job.wait(patience(60))
     view = job.view
     assert (view.restarts, view.attempt) == (30, 30)
     assert len(view.exceptions) == observer.EXCEPTIONS_KEPT
@@ -400,7 +401,7 @@ def test_a_summary_has_the_least_the_greatest_and_the_average() -> None:
 @pytest.mark.row("S-ARCH-05", "S-SPARK-02")
 def test_what_an_epoch_costs_beside_the_records_is_told() -> None:
     job = numbers(100, Counts())
-    assert job.wait(30)
+    assert job.wait(patience(30))
     view = job.view
     for report in view.reports:
         assert report.overhead_ms is not None

@@ -15,13 +15,14 @@ from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.requests import JobOutcome, Mailbox
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import environment
+from tests.waiting import patience
 
 
 def gateway() -> JobGateway:
     env = environment(1)
     env.from_collection([1]).map(lambda v: v)
     done = submit(env)
-    assert done.wait(30)
+    assert done.wait(patience(30))
     return JobGateway(JobID(), Published(done.view, ()), Mailbox(), lambda: None)
 
 
@@ -32,7 +33,7 @@ def test_the_result_comes_when_what_the_job_keeps_is_there() -> None:
     order: list[str] = []
 
     def keep(outcome: JobOutcome) -> None:
-        assert kept.wait(30)
+        assert kept.wait(patience(30))
         order.append("kept")
 
     finished = JobOutcome(job.job_id, JobStatus.FINISHED, 5)
@@ -43,9 +44,9 @@ def test_the_result_comes_when_what_the_job_keeps_is_there() -> None:
     waiting.join(0.1)
     assert order == []
     kept.set()
-    waiting.join(30)
+    waiting.join(patience(30))
     assert order == ["kept", "5 ms"]
-    assert looked.wait(30)
+    assert looked.wait(patience(30))
     assert jobs.running == ()
     assert jobs.has_finished(str(job.job_id))
 

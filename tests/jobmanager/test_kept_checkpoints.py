@@ -19,6 +19,7 @@ from tests.jobmanager.programs.kept_files import (
     prepare,
     run,
 )
+from tests.waiting import patience
 
 KEPT = sorted(path.name for path in DATA.glob("checkpoint-*"))
 
@@ -27,7 +28,7 @@ def check_the_end(begin: str) -> None:
     job = run(begin)
     assert job.status is JobStatus.FINISHED, job.error
     assert outcome() == (Counter(LINES), Counter(LINES))
-    values = job.accumulators().result(10)
+    values = job.accumulators().result(patience(10))
     assert sorted(values.pop("all")) == LINES
     assert values == ACCUMULATORS
 

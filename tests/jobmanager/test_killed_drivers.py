@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from firesteel.jobmanager.checkpoints.storage import METADATA
-from tests.budget import examples
+from tests.budget import examples, seed_of
 from tests.jobmanager.programs.fault_points import LOCAL_POINTS, POINTS
 from tests.jobmanager.programs.sqlite_sink import lines_in, staged_in
+from tests.waiting import patience
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +30,7 @@ def run(directory: Path, *dies: str) -> int:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(120),
         env=os.environ
         | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])},
     )
@@ -97,7 +98,7 @@ def test_a_driver_killed_at_a_point_loses_and_doubles_nothing(
 
 def test_a_driver_killed_again_and_again(tmp_path: Path, expected: list[str]) -> None:
     """At random points, the seed of which is in the name of the failure."""
-    seed = random.randrange(1 << 30)
+    seed = seed_of("again and again")
     chance = random.Random(seed)
     deaths = []
     for _ in range(examples(6)):

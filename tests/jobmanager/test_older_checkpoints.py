@@ -19,6 +19,7 @@ from firesteel.state.lmdb_store import LocalStore
 from tests.jobmanager.checkpoint_support import submit
 from tests.jobmanager.test_recovery import FIXED, ID, JOB, MANY, FailsAt, counting, every_epoch, expected
 from tests.runtime.support import local_platform, notes
+from tests.waiting import patience
 
 WORDS = [f"w{n % 90}" for n in range(600)]
 
@@ -48,7 +49,7 @@ def driver(directory: Path, fails: FailsAt | None, **options: str) -> tuple[Any,
     env = every_epoch(directory / "checkpoints", **options)
     sink = counting(env, fails, WORDS)
     job = submit(env, "older")
-    assert job.wait(60)
+    assert job.wait(patience(60))
     return job, sink.values
 
 

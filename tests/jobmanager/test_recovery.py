@@ -43,7 +43,7 @@ from tests.runtime.support import (
     notes,
     punctuated,
 )
-from tests.waiting import until
+from tests.waiting import patience, until
 
 S = JobStatus
 UNMARKED = WatermarkStrategy.no_watermarks()
@@ -128,7 +128,7 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
     env = every_epoch(tmp_path if with_directory else None, **FIXED)
     sink = counting(env, FailsAt("fails", place, 2))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FINISHED, job.error
     assert Counter(sink.values) == expected()
     assert len(notes["fails"]) == 2
@@ -167,7 +167,7 @@ def test_the_descriptor_of_a_restored_subtask_names_its_state(tmp_path: Path) ->
         env = every_epoch(tmp_path, **FIXED)
         counting(env, FailsAt("once", 155))
         job = submit(env)
-        assert job.wait(30)
+        assert job.wait(patience(30))
         assert job.status is S.FINISHED, job.error
     assert len({level.program for level, _ in engine.told}) == 1
     assert {index for level, _ in engine.told for _, index in level.subtasks} == {0, 1}
@@ -186,7 +186,7 @@ def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     env = every_epoch(tmp_path, **FIXED)
     counting(env, FailsAt("always", 50, 1000))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert len(notes["always"]) == 4
     assert list(job.view.statuses)[-2:] == [S.FAILING, S.FAILED]
     assert isinstance(job.error, JobExecutionError)
@@ -197,12 +197,12 @@ def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> No
     env = environment(1)
     counting(env, FailsAt("once", 50))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FAILED
     env = environment(1, **FIXED)
     sink = counting(env, FailsAt("again", 50))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FINISHED
     assert Counter(sink.values) >= expected(), "from the start: at least once"
     assert job.view.attempt == 1
@@ -216,7 +216,7 @@ def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
     cycle.append(cycle)  # a key without a stable form
     env.from_source(source, UNMARKED, "s").key_by(lambda v: cycle).process(Count())
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FAILED
     assert job.view.attempt == 0
 
@@ -229,7 +229,7 @@ def test_a_job_is_cancelled_while_it_waits_to_be_restarted(tmp_path: Path) -> No
     clock.settle()
     assert job.status is S.RESTARTING
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert list(job.view.statuses)[-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
 
 
@@ -249,9 +249,9 @@ def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> N
     env = every_epoch(tmp_path, **FIXED)
     env.from_source(SplitsSource([((n, n), n) for n in range(400)]), UNMARKED, "n").map(Counted())
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FINISHED
-    assert job.accumulators().result(10)["all"] == 400
+    assert job.accumulators().result(patience(10))["all"] == 400
 
 
 # ---- in the next driver
@@ -262,7 +262,7 @@ def cancelled_half_way(directory: Path, **options: str) -> CollectingSink:
     env = every_epoch(directory, **{"restart-strategy.type": "none", **MANY, **options})
     sink = counting(env, FailsAt("half", 255))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FAILED
     return sink
 
@@ -282,7 +282,7 @@ def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
     running = submit(env)
     assert str(running.job_id) == job.name
     assert running.view.checkpoints.claim.startswith("2-")
-    assert running.wait(30)
+    assert running.wait(patience(30))
     assert running.status is S.FINISHED, running.error
     both = Counter(before.values) + Counter(sink.values)
     again = both - expected()
@@ -295,7 +295,7 @@ def test_latest_begins_anew_when_there_is_none(tmp_path: Path) -> None:
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert Counter(sink.values) == expected()
 
 
@@ -318,7 +318,7 @@ def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, paralleli
     sink = counting(env)
     running = submit(env)
     assert str(running.job_id) != job.name
-    assert running.wait(30)
+    assert running.wait(patience(30))
     assert running.status is S.FINISHED, running.error
     done = sum(1 for value in sink.values if value[0] != "all")
     assert 0 < done < 400, "it did not begin at the start"
@@ -355,7 +355,7 @@ def test_an_older_driver_is_fenced(tmp_path: Path) -> None:
     feed("fence", (At(2, "b"), 0))
     clock.tick(1_000)
     clock.advance(9_000)
-    assert old.wait(10)
+    assert old.wait(patience(10))
     assert old.status is S.SUSPENDED
     assert isinstance(old.error, SupersededError)
     assert sink.values == [("a", 1)], "what comes after belongs to the new driver"
@@ -378,7 +378,7 @@ def test_what_fails_in_a_driver_that_was_replaced_is_no_failure_of_the_job(tmp_p
     CheckpointDirectory(str(tmp_path), str(old.job_id))
     feed("gone", (At(1, "missing"), 0))
     clock.advance(1_000)
-    assert old.wait(10)
+    assert old.wait(patience(10))
     assert old.status is S.SUSPENDED
     assert isinstance(old.error, SupersededError)
 
@@ -473,7 +473,7 @@ def test_a_job_with_an_id_goes_on_by_itself(tmp_path: Path) -> None:
     sink = counting(env)
     job = submit(env)
     assert job.view.checkpoints.claim.startswith("2-")
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FINISHED, job.error
     assert (Counter(before.values) | Counter(sink.values)) == expected()
 
@@ -504,14 +504,14 @@ def test_a_job_with_an_id_prefers_its_own_checkpoint_to_a_savepoint(tmp_path: Pa
     env = every_epoch(tmp_path / "new", **{**options, "restart-strategy.type": "none", **MANY})
     counting(env, FailsAt("later", 300))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FAILED
     assert job.view.checkpoints.restored_from == first
     newest = stored_checkpoints(str(the_job(tmp_path / "new")))[0].path
     env = every_epoch(tmp_path / "new", **options)
     counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.view.checkpoints.restored_from == newest
 
 
@@ -541,7 +541,7 @@ def test_a_job_that_was_half_removed_has_ended(tmp_path: Path) -> None:
     sink = counting(env)
     running = submit(env)
     assert str(running.job_id) != job.name
-    assert running.wait(30)
+    assert running.wait(patience(30))
     assert Counter(sink.values) == expected(), "a new job"
     (job / "_result").write_bytes(b"{")
     with pytest.raises(StateCorruptionError, match="_result is damaged"):
@@ -585,7 +585,7 @@ def test_a_checkpoint_that_failed_after_it_was_written_is_not_there(
     env = every_epoch(tmp_path, **FIXED, **MANY)
     sink = counting(env, FailsAt("then", 255, 4))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.FAILED, "for good, so that its checkpoints stay"
     assert failed
     paths = [stored.path for stored in stored_checkpoints(str(the_job(tmp_path)))]
@@ -634,7 +634,7 @@ def test_a_checkpoint_that_was_certainly_not_written_need_not_be_taken_back(
     env = every_epoch(tmp_path, **FIXED)
     sink = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert removed
     assert (job.status, job.view.restarts, job.view.checkpoints.failed) == (S.FINISHED, 1, 1), job.error
     assert Counter(sink.values) == expected()
@@ -647,7 +647,7 @@ def test_a_checkpoint_that_may_have_been_written_must_be_taken_back(
     env = every_epoch(tmp_path, **FIXED)
     counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert removed
     assert job.status is S.SUSPENDED
 
@@ -682,7 +682,7 @@ def test_a_storage_that_is_away_is_no_damage(
     job = submit(env)
     until(lambda: len(job.view.checkpoints.retained) > 1 or job.wait(0))
     job.cancel()
-    assert job.wait(30)
+    assert job.wait(patience(30))
     newest = stored_checkpoints(str(the_job(tmp_path)))[0].path
 
     info = LocalStorage.info
@@ -711,7 +711,7 @@ def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(
     env = every_epoch(tmp_path, **FIXED)
     before = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is S.SUSPENDED
     assert "does not answer" in str(job.error)
     assert stored_checkpoints(str(the_job(tmp_path)))[0].path == failed[0], "it counts"
@@ -719,6 +719,6 @@ def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.view.checkpoints.restored_from == failed[0]
     assert Counter(before.values) + Counter(sink.values) == expected()

@@ -29,6 +29,7 @@ from firesteel.jobmanager.requests import (
 from firesteel.monitoring.values import job_values
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, punctuated
+from tests.waiting import patience
 
 THREADS = 8
 
@@ -115,7 +116,7 @@ busy, go_on = threading.Event(), threading.Event()
 class Waits(MapFunction):
     def map(self, value: At) -> int:
         busy.set()
-        assert go_on.wait(30)
+        assert go_on.wait(patience(30))
         return value.ts
 
 
@@ -135,7 +136,7 @@ def test_how_many_requests_wait_is_a_metric() -> None:
     assert waiting() == 0
     feed("live", (At(1), 1))
     clock.advance(100)
-    assert busy.wait(30)
+    assert busy.wait(patience(30))
     futures = [job.accumulators() for _ in range(1_000)]
     go_on.set()
     assert all(isinstance(answer, dict) for answer in answers(futures)), "none is lost"
@@ -182,7 +183,7 @@ def test_each_request_is_answered_also_when_the_job_ends_at_that_moment(tmp_path
         ending.start()
         found = answers(from_threads(ask, 2))
         ending.join()
-        assert job.wait(30)
+        assert job.wait(patience(30))
         assert len(found) == 2 * THREADS
         for answer in found:
             assert isinstance(answer, (int, str, dict)) or "it has ended" in str(answer), answer
@@ -193,7 +194,7 @@ def test_a_job_that_has_ended_answers_at_once(tmp_path: Path) -> None:
     env = environment(1)
     env.from_collection([At(1), At(5)]).map(Counts())
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.accumulators().result(0)["all"] == 2
     assert job.cancel().result(0) is None
     for refused in (job.checkpoint(), job.savepoint(SavepointRequest(str(tmp_path)))):
@@ -204,21 +205,21 @@ def test_a_job_that_has_ended_answers_at_once(tmp_path: Path) -> None:
 def test_a_job_without_checkpoints_refuses_to_take_one() -> None:
     job = live(None, SteppedClock())
     with pytest.raises(JobExecutionError, match=r"set execution\.checkpointing\.interval"):
-        job.checkpoint().result(10)
+        job.checkpoint().result(patience(10))
     assert job.status is S.RUNNING
     job.cancel()
 
 
 def test_a_checkpoint_that_fails_is_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = live(tmp_path, SteppedClock(), **{"execution.checkpointing.tolerable-failed-checkpoints": "3"})
-    assert job.checkpoint().result(10) == 1
+    assert job.checkpoint().result(patience(10)) == 1
 
     def full(*_: object) -> None:
         raise OSError(28, "no space left")
 
     monkeypatch.setattr(CheckpointDirectory, "publish", full)
     with pytest.raises(EngineError, match="no space left"):
-        job.checkpoint().result(10)
+        job.checkpoint().result(patience(10))
     assert job.view.checkpoints.failed == 1
     assert job.status is S.RUNNING
     job.cancel()
@@ -238,19 +239,19 @@ def test_while_a_job_waits_for_its_restart_it_answers(tmp_path: Path) -> None:
     feed("live", (At(2), 0))
     clock.tick()
     assert job.status is S.RESTARTING
-    assert job.accumulators().result(10) == {"all": 1}
+    assert job.accumulators().result(patience(10)) == {"all": 1}
     for refused in (job.checkpoint(), job.savepoint(SavepointRequest(str(tmp_path)))):
         with pytest.raises(JobExecutionError, match="it failed and is restarted"):
-            refused.result(10)
-    assert job.cancel().result(10) is None
+            refused.result(patience(10))
+    assert job.cancel().result(patience(10)) is None
     assert job.status is S.CANCELED
 
 
 def test_values_that_are_handed_out_are_copies() -> None:
     job = live(None, SteppedClock())
-    values = job.accumulators().result(10)
+    values = job.accumulators().result(patience(10))
     values["all"] = "changed"
-    assert job.accumulators().result(10) != values
+    assert job.accumulators().result(patience(10)) != values
     job.cancel()
 
 

@@ -48,6 +48,7 @@ from tests.jobmanager.checkpoint_support import (
     submit,
 )
 from tests.runtime.support import At, LiveSource, Probe, SteppedClock, feed, feeds, punctuated
+from tests.waiting import patience
 
 S = JobStatus
 
@@ -73,17 +74,17 @@ class Job:
         from firesteel.jobmanager.requests import SavepointRequest
 
         result = self.running.savepoint(SavepointRequest(str(directory), **how))
-        return result.result(20)
+        return result.result(patience(20))
 
     def stop(self, directory: Path, drain: bool = False) -> str:
         path = self.ask(directory, stop=True, drain=drain)
-        assert self.running.wait(10)
+        assert self.running.wait(patience(10))
         assert self.running.status is S.FINISHED
         return path
 
     def end(self) -> None:
         self.running.cancel()
-        assert self.running.wait(10)
+        assert self.running.wait(patience(10))
 
 
 def counts(env: Any, sink: CollectingSink, **uids: str) -> None:
@@ -353,7 +354,7 @@ def test_state_of_another_kind_is_refused(tmp_path: Path) -> None:
     env = env_with(1, clock=clock, **{RECOVERY: path})
     other(env, CollectingSink())
     running = submit(env)
-    assert running.wait(10)
+    assert running.wait(patience(10))
     assert isinstance(running.error, JobExecutionError)
     assert "value state" in str(running.error)
     assert "list state" in str(running.error)
@@ -497,7 +498,7 @@ def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None
 
     job = Job(counts)
     with pytest.raises(Exception, match="directory"):
-        job.running.savepoint(SavepointRequest(None)).result(10)
+        job.running.savepoint(SavepointRequest(None)).result(patience(10))
     assert job.running.status is S.RUNNING
     job.end()
     with pytest.raises(JobExecutionError, match="ended"):
@@ -510,10 +511,10 @@ def test_the_client_of_a_job_takes_savepoints(tmp_path: Path) -> None:
     env = env_with(1, clock=clock, **{"state.savepoints.dir": str(tmp_path)})
     counts(env, CollectingSink())
     client = env.execute_async()
-    first = client.trigger_savepoint().result(10)
-    second = client.stop_with_savepoint(False).result(10)
+    first = client.trigger_savepoint().result(patience(10))
+    second = client.stop_with_savepoint(False).result(patience(10))
     assert Path(first).parent == Path(second).parent == tmp_path
-    assert client.get_job_execution_result().result(10)
+    assert client.get_job_execution_result().result(patience(10))
 
 
 @pytest.mark.row("S-SAVE-03", "S-SAVE-12", "S-CKPT-15")
@@ -612,7 +613,7 @@ def refused(build: Any, begin: str) -> str:
     env = env_with(1, clock=clock, **{RECOVERY: begin})
     build(env, CollectingSink())
     job = submit(env)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert isinstance(job.error, JobExecutionError)
     return str(job.error)
 

@@ -46,6 +46,7 @@ from tests.runtime.support import (
     notes,
     punctuated,
 )
+from tests.waiting import patience
 
 UNMARKED = WatermarkStrategy.no_watermarks()
 RETAIN = {RETENTION: "RETAIN_ON_CANCELLATION"}
@@ -157,7 +158,7 @@ def test_who_is_called_when(tmp_path: Path, topic: str) -> None:
     clock.tick(10_000)
     assert len(notes[topic]) == 13, "nothing was written, so nothing is committed"
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_the_end_of_the_input(topic: str) -> None:
@@ -165,7 +166,7 @@ def test_the_end_of_the_input(topic: str) -> None:
     env = environment(1)
     env.from_collection([1, 2]).sink_to(Recording(topic))
     job = submit(env)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert job.status is JobStatus.FINISHED, job.error
     assert "flush at the end" in notes[topic]
     assert [v for payload in visible(topic) for v in payload] == [1, 2]
@@ -191,7 +192,7 @@ def test_a_request_is_tried_again_until_it_succeeds(tmp_path: Path, topic: str) 
     assert job.view.epoch > epochs
     assert job.view.restarts == 0
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_request_may_be_changed_before_it_is_tried_again(tmp_path: Path, topic: str) -> None:
@@ -210,7 +211,7 @@ def test_a_request_may_be_changed_before_it_is_tried_again(tmp_path: Path, topic
     assert visible(topic) == [("b",)]
     assert "post_commit [('b',)]" in notes[topic]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 @pytest.mark.row("S-SINK-03")
@@ -224,7 +225,7 @@ def test_patience_ends(tmp_path: Path, topic: str) -> None:
     clock.tick(9_000)
     clock.tick(100)
     clock.advance(200)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert job.status is JobStatus.FAILED
     assert isinstance(job.error, CommitError)
     assert "tried 3 times" in str(job.error)
@@ -235,7 +236,7 @@ def test_patience_ends(tmp_path: Path, topic: str) -> None:
     assert visible(topic) == [("a",)]
     assert "recover [('a',)] []" in notes[topic]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def fails(request: CommitRequest) -> None:
@@ -255,7 +256,7 @@ def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, an
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.advance(9_000)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert job.status is JobStatus.FAILED
     assert isinstance(job.error, CommitError)
     assert job.error.operator
@@ -266,7 +267,7 @@ def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, an
         clock, job = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
         assert visible(topic) == [("a",)]
         job.cancel()
-        assert job.wait(10)
+        assert job.wait(patience(10))
     assert notes[topic].count("commit ('a',) 0") == 3
 
 
@@ -284,7 +285,7 @@ def test_a_restart_tries_the_commit_again(tmp_path: Path, topic: str) -> None:
     env = every_epoch(tmp_path, 1, **FIXED)
     env.from_source(source, UNMARKED, "numbers").map(lambda r: r[1]).sink_to(Recording(topic))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FINISHED, job.error
     assert job.view.restarts == 2
     assert sorted(v for payload in visible(topic) for v in payload) == list(range(40))
@@ -303,7 +304,7 @@ def test_a_committable_can_be_given_up(tmp_path: Path, topic: str, caplog: pytes
     assert not any(n.startswith("post_commit") for n in notes[topic])
     assert job.view.restarts == 0
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_job_that_is_cancelled_does_not_wait_for_its_sink(
@@ -315,14 +316,14 @@ def test_a_job_that_is_cancelled_does_not_wait_for_its_sink(
     clock.tick(1_000)
     clock.tick(9_000)
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert job.status is JobStatus.CANCELED
     assert "output that is not committed" in caplog.text
     del answers[topic]
     clock, job = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
     assert visible(topic) == [("a",)]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 @pytest.mark.row("S-SINK-06", "T24")
@@ -346,7 +347,7 @@ def test_output_after_the_checkpoint_is_dropped_by_name(tmp_path: Path, topic: s
     clock.tick(10_000)
     assert visible(topic) == [("a",), ("b", "x")]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_retries_are_checked() -> None:
@@ -389,7 +390,7 @@ def test_a_writer_sees_timestamps_and_watermarks(topic: str) -> None:
     clock.tick(1_000)
     assert notes[topic] == [("a", 5, MIN_WATERMARK), ("b", 6, MIN_WATERMARK), ("c", 7, 4), ("d", 8, 4)]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_watermark_between_batches_and_epochs(topic: str) -> None:
@@ -498,7 +499,7 @@ def test_tasks_do_the_work_of_a_committer(tmp_path: Path, topic: str) -> None:
 
     with local_platform(engine):
         job = submit(env)
-        assert job.wait(60)
+        assert job.wait(patience(60))
     assert job.status is JobStatus.FINISHED, job.error
     assert sorted(n for payload in visible(topic) for n in payload) == list(range(40))
     answered = [entry for entry in notes[topic] if isinstance(entry, tuple)]
@@ -530,7 +531,7 @@ def test_a_writer_remembers(tmp_path: Path, topic: str, place: int | None) -> No
     stream = env.from_source(source, UNMARKED, "numbers").map(FailsAt(f"{topic} fails", place))
     stream.sink_to(Pairs(topic))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FINISHED, job.error
     assert [pair for _, pair in notes[topic]] == [(n, n + 1) for n in range(0, 24, 2)] + [(24,)]
 
@@ -550,7 +551,7 @@ def test_what_writers_remember_is_dealt_out_anew(tmp_path: Path, topic: str) -> 
         feed(topic, (At(1, f"b{parallelism}"), 0), split=1)
         clock.tick(1_000)
         paths.append(save(job, clock, tmp_path))
-        assert job.wait(10)
+        assert job.wait(patience(10))
     assert sorted(len(pair) for _, pair in notes[topic]) == [2, 2]
     assert sorted(v for _, pair in notes[topic] for v in pair) == ["a1", "a2", "b1", "b2"]
 
@@ -561,7 +562,7 @@ def save(job: Any, clock: SteppedClock, directory: Path) -> str:
 
     request = SavepointRequest(str(directory), stop=True)
     future = job.savepoint(request)
-    return str(future.result(10))
+    return str(future.result(patience(10)))
 
 
 class NoWrite(SinkWriter):
@@ -578,7 +579,7 @@ def test_a_writer_without_write_is_refused() -> None:
     env = environment(1)
     env.from_collection([1]).sink_to(Empty())
     job = submit(env)
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert "needs a write method" in str(job.error)
 
 
@@ -666,7 +667,7 @@ def test_two_phases(tmp_path: Path, topic: str) -> None:
     names = notes[f"{topic} names"]
     assert len(set(names)) == len(names)
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     assert not hasattr(sink, "_names"), "the program's own object is left alone"
 
 
@@ -700,7 +701,7 @@ def test_an_attempt_that_fails_rolls_its_transaction_back(tmp_path: Path, topic:
     source = SplitsSource([(value, None) for value in ("good", "bad", "last")])
     env.from_source(source, UNMARKED, "values").add_sink(Refusing(topic))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FINISHED, job.error
     calls = notes[topic]
     assert calls[:4] == ["recovered []", "begin", "invoke good", "abort [('good', None)]"]
@@ -758,7 +759,7 @@ def test_what_is_lost_after_its_timeout_may_be_ignored(
             clock.settle()
             assert job.status is JobStatus.RUNNING
             job.cancel()
-        assert job.wait(10)
+        assert job.wait(patience(10))
     assert job.status is (JobStatus.CANCELED if goes_on else JobStatus.FAILED)
     assert any("records are lost" in record.getMessage() for record in caplog.records) is goes_on
 
@@ -782,7 +783,7 @@ def test_a_commit_close_to_the_timeout_is_warned_of(
     assert [call for call in notes[topic] if call.startswith("commit")]
     assert any("has been open for 10000 ms" in record.getMessage() for record in caplog.records) is warns
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
 
 
 def test_a_timeout_that_cannot_be_is_refused() -> None:
@@ -815,7 +816,7 @@ def test_a_target_that_is_away_at_the_start_is_tried_again(tmp_path: Path, topic
     stream.add_sink(Noting(f"{topic} first"))
     stream.add_sink(Away(topic, times))
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert len(notes[f"{topic} away"]) == times
     committed = [call for call in notes[topic] if call.startswith("commit")]
     if times <= 3:
@@ -875,4 +876,4 @@ def test_what_each_kind_of_sink_shows_after_a_failure(tmp_path: Path, topic: str
     assert notes[f"{topic} upsert"] == ["a", "b", "x"]
     assert [v for payload in visible(topic) for v in payload] == ["a", "b", "x"]
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))

@@ -34,6 +34,7 @@ from firesteel.runtime.program import Ack
 from firesteel.runtime.task_report import ProcessReport, TaskReport
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import environment
+from tests.waiting import patience
 
 PROCESS = ProcessReport("h", 1, 1, 1.0)
 FIRST, SECOND = "first", "second"
@@ -245,7 +246,7 @@ def test_a_view_is_made_only_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) 
     env = environment(1, epoch_records=2)
     env.from_collection(range(100)).map(lambda v: v)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     newest = job.view
     assert newest.epoch >= 50
     assert newest.vertices[0].subtasks[0].records_out == newest.records_read == 100

@@ -22,6 +22,7 @@ from tests.jobmanager.programs.fault_points import POINTS
 from tests.kills.application import SAY_WHERE
 from tests.kills.outcomes import ROOT, Outcome
 from tests.kills.strikes import REAL_TIME, SQL, small_disk, strike_of
+from tests.waiting import patience
 
 PATIENCE_S: Final = 300.0  # for the next word of a driver
 _SAYING_S: Final = 5.0  # that a driver has to say where its threads are
@@ -101,7 +102,7 @@ class Driver:
     def destroy(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(30)
+        self._process.wait(patience(30))
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with suppress(BrokenPipeError):

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.spark.processes import python_workers
 from tests.kills import faulty_files
+from tests.waiting import patience
 
 DISK_BYTES: Final = 64 << 20
 _STRIKES: Final = 3  # at most; a run lasts some seconds
@@ -144,7 +145,7 @@ def struck(kind: str, session: SparkSession, seed: int, place: Path) -> Iterator
         yield count
     finally:
         over.set()
-        thread.join(30)
+        thread.join(patience(30))
 
 
 def _signal(strikes: Strikes, targets: Callable[[], list[int]], number: signal.Signals) -> int:

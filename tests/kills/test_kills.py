@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.budget import seed_of
 from tests.kills import job, tables
 from tests.kills.campaign import FAMILIES, Campaign, Family
 from tests.kills.strikes import REAL_TIME, SQL, hindrance, strike_of
 from tests.runtime.support import environment, local_platform
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 #: A run may end before it is struck; then there is another one, up to as many.
-MOST_RUNS = 4
+MOST_RUNS = 10
 #: Of what strikes queries of SQL and jobs in real time here are only these, which differ in what is struck;
 #: all of them are in the soak.
 SQL_KINDS = ("worker", "driver killed")
@@ -77,7 +77,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaigns]:
 def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Family, kind: str) -> None:
     if reason := hindrance(kind):
         pytest.skip(f"NOT TESTED: {kind}: {reason}")
-    seed = random.randrange(1 << 20)
+    seed = seed_of(kind)
     for number in range(MOST_RUNS):
         [outcome] = campaigns(family).runs_of(kind, 1, seed + number)
         assert not outcome.failure, str(outcome)

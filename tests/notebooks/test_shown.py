@@ -25,6 +25,7 @@ from firesteel.program.execution import set_executor
 from firesteel.table import DataTypes, EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from firesteel.testing import MiniCluster, ScriptedSource, StreamRecord
 from tests.table.support import tables
+from tests.waiting import patience
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"&"
 LARGEST = 100_000  # characters of any piece without a picture
@@ -273,7 +274,7 @@ def test_a_job_that_runs_is_shown_with_its_status(cluster: MiniCluster) -> None:
     env = cluster.environment()
     env.from_collection([1]).map(str).print()
     client = env.execute_async()
-    client.get_job_execution_result().result(20)
+    client.get_job_execution_result().result(patience(20))
     assert shown(client).cells == ["job id", str(client.get_job_id()), "status", "FINISHED"]
 
 

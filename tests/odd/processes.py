@@ -9,6 +9,8 @@ import sys
 import zipapp
 from typing import Any
 
+from tests.waiting import patience
+
 from .core import Case, Here, area
 
 CASES: list[Case] = []
@@ -53,7 +55,7 @@ def run(here: Here, *command: str, text: str | None = None, **more: Any) -> Any:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=50,
+        timeout=patience(50),
         cwd=here.path,
         **more,
     )
@@ -230,7 +232,7 @@ for _name, _numbers in [
             job.stdout.readline()
             for number in numbers:
                 job.send_signal(number)
-            _, said = job.communicate(timeout=50)
+            _, said = job.communicate(timeout=patience(50))
             return _told(job.returncode, "", said)
         finally:
             job.kill()

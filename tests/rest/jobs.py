@@ -20,7 +20,7 @@ from firesteel.program.execution import get_executor
 from firesteel.rest.local import LocalCluster
 from firesteel.testing import MiniCluster
 from tests.rest.support import served
-from tests.waiting import until
+from tests.waiting import patience, until
 
 
 class Counts(MapFunction):
@@ -119,4 +119,4 @@ def recorded_jobs(directory: Path) -> Iterator[Jobs]:
         until(lambda: jobs.get("/jobs/{jobid}/status", "to cancel")["status"] == "CANCELED")
         yield jobs
         for job in get_executor().running_jobs:  # type: ignore[attr-defined]
-            job.cancel().result(20)
+            job.cancel().result(patience(20))

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, live
 from tests.rest.support import served
-from tests.waiting import until
+from tests.waiting import patience, until
 
 
 def parsed(text: str) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ def test_events_come_while_the_job_runs(tmp_path: Path) -> None:
         reader.start()
         until(lambda: client.get(f"/jobs/{job_id}/checkpoints").json()["counts"]["completed"] > 1)
         client.patch(f"/jobs/{job_id}")
-        reader.join(20)
+        reader.join(patience(20))
         kinds = [event["event"] for event in found]
         assert "CheckpointCompleted" in kinds
         assert "CommandReceived" in kinds

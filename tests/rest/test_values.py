@@ -31,7 +31,7 @@ from tests.rest.support import UNKNOWN, as_recorded, finished, recorded, served
 from tests.rest.test_size import view
 from tests.runtime.support import LiveSource, punctuated
 from tests.state.test_manifest import MANIFEST
-from tests.waiting import until
+from tests.waiting import patience, until
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
 
@@ -90,7 +90,7 @@ class Slow(LiveSource):
 
     def create_enumerator(self, context: Any) -> Any:
         enumerator = super().create_enumerator(context)
-        enumerator.open = lambda: answers.wait(30)  # type: ignore[method-assign, assignment]
+        enumerator.open = lambda: answers.wait(patience(30))  # type: ignore[method-assign, assignment]
         return enumerator
 
 
@@ -115,7 +115,7 @@ def test_a_job_whose_sources_are_not_open_yet_is_initializing() -> None:
         until(lambda: states() == {"RUNNING"})
         entered = client.get(job).json()["timestamps"]
         assert 0 < entered["INITIALIZING"] <= entered["CREATED"] <= entered["RUNNING"]
-        handle.cancel().result(30)
+        handle.cancel().result(patience(30))
 
 
 def test_counters_of_subtasks_add_up(jobs: Jobs) -> None:

@@ -212,9 +212,9 @@ def test_an_exception_that_is_not_asked_for_is_not_retried() -> None:
 def test_the_timeout_covers_all_attempts() -> None:
     retry = fixed(10_000, 5, error=has_exception_predicate)
     stream = environment(1).from_collection(["x"])
-    out = collect(async_wait(stream, Flaky(99_999, raises), timeout=Time.milliseconds(80), retry=retry))
+    out = collect(async_wait(stream, Flaky(99_999, raises), timeout=Time.seconds(1), retry=retry))
     assert out == ["no answer for x"]
-    assert 2 <= len(notes["at-x"]) <= 17
+    assert 2 <= len(notes["at-x"]) <= 201
 
 
 def test_delays_between_attempts() -> None:

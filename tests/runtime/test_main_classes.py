@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import patience
+
 SCRIPT = """
 import sys
 from dataclasses import dataclass
@@ -92,6 +94,10 @@ def test_classes_of_the_script_travel(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, str(script), str(root)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(script), str(root)],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
     )
     assert done.stdout == "done\n", done.stderr

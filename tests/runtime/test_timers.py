@@ -23,6 +23,7 @@ from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from firesteel.testing.local_platform import LocalEngine
+from tests.waiting import patience
 
 from .support import (
     MAX,
@@ -319,7 +320,7 @@ def test_a_periodic_count() -> None:
     assert notes["counts"] == [
         ("a", 1_000, 9), ("b", 1_000, 1), ("a", 2_000, 6), ("b", 2_000, 0), ("a", 3_000, 0),
     ]  # fmt: skip
-    client.cancel().result(10)
+    client.cancel().result(patience(10))
 
 
 SIDE = OutputTag("timers", Types.STRING())

@@ -22,6 +22,7 @@ from firesteel.datastream.state import (
 from firesteel.testing import OperatorHarness
 from firesteel.testing.local_platform import LocalEngine
 from tests.budget import examples
+from tests.waiting import patience
 
 from .engines import TurnsEngine
 from .support import LiveSource, SteppedClock, environment, feed, feeds, local_platform, note, notes
@@ -149,7 +150,7 @@ def test_what_a_job_sees_is_what_the_model_sees(
             feed("ttl", *((operation, 0) for operation in operations))
             clock.tick(100 * hundreds)
             expected_times += [clock.now_ms()] * len(operations)
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
         found = list(notes["seen"])
     assert sorted(time for time, _, _ in found) == expected_times
     models: dict[str, Model] = defaultdict(lambda: Model(ttl_ms, on_read))

@@ -19,6 +19,7 @@ from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContex
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ListStateDescriptor
 from firesteel.testing.local_platform import LocalEngine
+from tests.waiting import patience
 
 from .support import (
     MAX,
@@ -380,7 +381,7 @@ def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
         feed("s", (At(0), 0))
         clock.tick()
         assert watermarks[-1] == 3_399
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
 
 
 @pytest.mark.row("S-TIME-03")
@@ -407,7 +408,7 @@ def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
             clock.advance(200)
             clock.settle()
             clock.back_ms = 2_500 if n >= 9 else 0
-        client.cancel().result(10)
+        client.cancel().result(patience(10))
     seen = notes["seen"]
     for split in range(2):
         stamps = [t for (s, _), t, _ in seen if s == split]

@@ -22,6 +22,7 @@ from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, 
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.wire import decode_batch, encode_batch
 from firesteel.testing.local_platform import LocalEngine
+from tests.waiting import patience
 
 from .engines import CapturingEngine, TwinEngine
 from .support import At, collect, environment, local_platform, punctuated
@@ -185,7 +186,7 @@ class SeededEngine(CapturingEngine):
 
     def close(self) -> None:
         for other in self.others:
-            other.communicate(timeout=60)
+            other.communicate(timeout=patience(60))
             assert other.returncode == 0
 
 

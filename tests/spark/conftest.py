@@ -9,6 +9,7 @@ from typing import Protocol
 import pytest
 from pyspark.sql import SparkSession
 
+from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.spark.session import create_session
@@ -42,7 +43,12 @@ def spark_session(spark_dir: Path) -> Iterator[SparkSession]:
 
 class MakeEnvironment(Protocol):
     def __call__(
-        self, parallelism: int = 2, *, epoch_records: int | None = None, **options: str
+        self,
+        parallelism: int = 2,
+        *,
+        epoch_records: int | None = None,
+        clock: Clock | None = None,
+        **options: str,
     ) -> StreamExecutionEnvironment: ...
 
 
@@ -51,14 +57,20 @@ def environment(spark_session: SparkSession) -> MakeEnvironment:
     """Environments on the shared session; ``options``: configuration keys with ``_`` for ``.``."""
 
     def make(
-        parallelism: int = 2, *, epoch_records: int | None = None, **options: str
+        parallelism: int = 2,
+        *,
+        epoch_records: int | None = None,
+        clock: Clock | None = None,
+        **options: str,
     ) -> StreamExecutionEnvironment:
         configuration = Configuration()
         if epoch_records is not None:
             configuration.set_string("firesteel.epoch.max-records", str(epoch_records))
         for key, value in options.items():
             configuration.set_string(key.replace("_", "."), value)
-        env = StreamExecutionEnvironment.get_execution_environment(configuration, spark=spark_session)
+        env = StreamExecutionEnvironment.get_execution_environment(
+            configuration, spark=spark_session, clock=clock
+        )
         env.set_parallelism(parallelism)
         return env
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.waiting import until
+from tests.waiting import patience, until
 
 PROGRAMS = Path(__file__).with_name("programs")
 _TOKEN = "FIRESTEEL_TEST_RUN"  # in the environment of a program and of all processes that come from it
@@ -132,7 +132,7 @@ class Program:
         # Its JVM ends after it, and stops Spark before.
         until(lambda: not self.processes(), lambda: f"left behind: {self._left()}", 20, look_s=0.1)
         for reader in self._readers:
-            reader.join(10)
+            reader.join(patience(10))
         for pipe in (self._process.stdout, self._process.stderr):
             assert pipe is not None
             pipe.close()
@@ -150,7 +150,7 @@ class Program:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
-        self._process.wait(10)
+        self._process.wait(patience(10))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import pytest
 from tests.differential.comparison import EXAMPLES, REFERENCE, printed
 from tests.differential.in_one_process import run_several
 from tests.spark.support import firesteel, run, started
+from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +42,7 @@ def examples() -> Path:
         subprocess.run(
             [*PIP, "apache-flink==2.3.0", "-d", CACHE],
             check=True,
-            timeout=240,
+            timeout=patience(240),
         )
         with zipfile.ZipFile(next(CACHE.glob("apache_flink-2.3.0-*.whl"))) as wheel:
             names = [n for n in wheel.namelist() if n.startswith("pyflink/examples/datastream/")]

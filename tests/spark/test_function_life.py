@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeConte
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import patience, until
 
 pytestmark = pytest.mark.spark
 
@@ -87,7 +88,7 @@ def shuffle_files(folder: Path) -> list[Path]:
 def test_shuffle_files_of_past_epochs_do_not_pile_up(
     environment: MakeEnvironment, spark_dir: Path, tmp_path: Path
 ) -> None:
-    def leftovers(epochs: int) -> int:
+    def run_to_the_end(epochs: int) -> None:
         env = environment(2, epoch_records=50)
         stream = (
             env.from_sequence(0, epochs * 100 - 1).key_by(lambda v: v % 10).process(Counts(tmp_path / "n"))
@@ -100,19 +101,11 @@ def test_shuffle_files_of_past_epochs_do_not_pile_up(
         assert seen, "shuffle files are not where they are looked for"
         assert job.status is JobStatus.FINISHED
         assert job.view.epoch >= epochs
-        settled(lambda: not shuffle_files(spark_dir))
-        return len(shuffle_files(spark_dir))
+        # Spark removes them in the background.
+        until(lambda: not shuffle_files(spark_dir), "shuffle files are left", look_s=0.1)
 
-    assert leftovers(5) == 0
-    assert leftovers(EPOCHS) == 0
-
-
-def settled(condition: Callable[[], bool], timeout_s: float = 5) -> bool:
-    """Spark removes files in the background."""
-    deadline = time.monotonic() + timeout_s
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return condition()
+    run_to_the_end(5)
+    run_to_the_end(EPOCHS)
 
 
 @pytest.mark.parametrize("ends", ["finished", "failed"])
@@ -138,10 +131,10 @@ def test_a_job_takes_its_files_with_it(environment: MakeEnvironment, tmp_path: P
     store.mkdir(parents=True)
     (store / "data.mdb").write_bytes(b"store")
     go_on.touch()
-    assert job.wait(60)
+    assert job.wait(patience(60))
     assert job.status is (JobStatus.FINISHED if ends == "finished" else JobStatus.FAILED)
-    assert settled(lambda: not root.exists()), "the temporary state directory is still there"
-    assert settled(lambda: not (local / str(job.job_id)).exists()), "local stores are still there"
+    until(lambda: not root.exists(), "the temporary state directory is still there")
+    until(lambda: not (local / str(job.job_id)).exists(), "local stores are still there")
 
 
 def test_deltas_of_past_epochs_do_not_pile_up(environment: MakeEnvironment, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from firesteel.common.clock import ManualClock, SystemClock
 from firesteel.spark import giving_way
 from firesteel.spark.giving_way import STARTS_FOR_MS, await_quiet, others_start, watch
-from tests.waiting import until
+from tests.waiting import patience, until
 
 PROGRAM = """
 import sys, time
@@ -28,6 +28,10 @@ WORK = """
 import os, sys, time
 from pathlib import Path
 from firesteel.spark import giving_way
+giving_way.STARTS_FOR_MS = int(sys.argv[2])
+giving_way.take_what_is_left = lambda: None  # on a busy machine nothing is
+with open(sys.argv[1] + "-looked", "a") as file:
+    file.write("once more\\n")
 giving_way.give_way()
 with open(sys.argv[1], "a") as file:
     file.write(os.environ.get("SETTING", "none") + "\\n")
@@ -58,7 +62,7 @@ def program(temporary: Path) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        process.communicate(timeout=30)
+        process.communicate(timeout=patience(30))
 
 
 def test_it_waits_until_no_program_starts() -> None:
@@ -107,25 +111,40 @@ def test_work_begins_anew_after_a_program_that_started_meanwhile(tmp_path: Path)
     temporary, begun = tmp_path / "tmp", tmp_path / "begun"
     temporary.mkdir()
     (tmp_path / "work.py").write_text(WORK)
-    times: Callable[[], int] = lambda: len(begun.read_text().splitlines()) if begun.exists() else 0  # noqa: E731
+    looked = tmp_path / "begun-looked"
+
+    def times(file: Path = begun) -> int:
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
     with program(temporary):
         work = subprocess.Popen(
-            [sys.executable, str(tmp_path / "work.py"), str(begun)],
+            # A program starts for as long as it lives, however long a machine stands still.
+            [sys.executable, str(tmp_path / "work.py"), str(begun), str(10 * 60_000)],
             env=os.environ | {"TMPDIR": str(temporary), "SETTING": "of the user"},
             start_new_session=True,
         )
-        time.sleep(2)
+        until(lambda: times(looked) == 1)
+        time.sleep(1)
         assert times() == 0, "a program starts"
     try:
         until(lambda: times() == 1)
         with program(temporary):
-            time.sleep(2)
+            until(lambda: times(looked) == 2)
+            time.sleep(1)
             assert times() == 1, "it waits again"
         until(lambda: times() == 2)
         assert begun.read_text() == "of the user\nof the user\n"
     finally:
         work.kill()
         work.wait()
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="of Linux")
+def test_the_work_takes_what_is_left() -> None:
+    program = "import os; from firesteel.spark.giving_way import take_what_is_left; take_what_is_left(); "
+    program += "print(os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0), flush=True); os._exit(0)"
+    done = subprocess.run(["setsid", sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "19"], done
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="the kernel has no such groups")

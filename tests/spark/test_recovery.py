@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.jobmanager.programs.sqlite_sink import lines_in, staged_in
+from tests.waiting import patience, until
 
 pytestmark = pytest.mark.spark
 
@@ -53,17 +53,18 @@ def start(directory: Path) -> subprocess.Popen[str]:
 def checkpoint_of(directory: Path, claim: int, process: subprocess.Popen[str]) -> None:
     """Wait for a checkpoint of the driver with this number."""
     pattern = "*/chk-*/_metadata" if claim == 1 else f"*/chk-*-{claim}/_metadata"
-    deadline = time.monotonic() + 120
-    while not list((directory / "checkpoints").glob(pattern)):
+
+    def is_there() -> bool:
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
-        assert time.monotonic() < deadline, "no checkpoint has come"
-        time.sleep(0.05)
+        return bool(list((directory / "checkpoints").glob(pattern)))
+
+    until(is_there, "no checkpoint has come", 120, look_s=0.05)
 
 
 def kill(process: subprocess.Popen[str]) -> None:
     """The driver with its JVM and its workers, as when the machine is gone."""
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)  # and close what it wrote to
+    process.communicate(timeout=patience(30))  # and close what it wrote to
 
 
 def test_the_next_driver_goes_on_after_a_kill(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_the_next_driver_goes_on_after_a_kill(tmp_path: Path) -> None:
             kill(process)
     process = start(tmp_path)
     try:
-        output, _ = process.communicate(timeout=240)
+        output, _ = process.communicate(timeout=patience(240))
     finally:
         if process.poll() is None:
             kill(process)

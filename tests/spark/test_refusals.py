@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.spark.support import PROGRAMS
+from tests.waiting import patience
 
 # case -> class of the error, operator, a part of what is said
 EXPECTED: dict[str, tuple[str, str | None, str]] = {
@@ -32,7 +33,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         cwd=tmp_path_factory.mktemp("refusals"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.spark.shared import forget_files
 from tests.places import free_port
+from tests.waiting import patience
 
 
 def given(session: SparkSession) -> set[str]:
@@ -78,6 +79,8 @@ spark.stop()
 
 def test_a_job_is_ended_while_the_jvm_is_replaced() -> None:
     """Its process has left with the JVM. A session is then half of one, and the job failed by what it met."""
-    ended = subprocess.run([sys.executable, "-c", _OWNER], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(
+        [sys.executable, "-c", _OWNER], capture_output=True, text=True, timeout=patience(300)
+    )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[-1] == "asked True"

@@ -14,11 +14,11 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import DataStream
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
 INTERVAL_MS = 1_000
-PATIENCE_S = 120.0
 
 
 def beside_the_source(stream: DataStream, slow: Callable[[int], int]) -> DataStream:
@@ -46,11 +46,12 @@ def test_a_slow_job_has_checkpoints_and_ends_when_it_is_told_to(
     place(numbers, slow).print()
     client = env.execute_async("slow")
     job = client._handle.job  # type: ignore[attr-defined]
-    until = time.monotonic() + PATIENCE_S
-    while job.view.checkpoints.completed < 3:
-        assert time.monotonic() < until, "no checkpoints"
+
+    def has_checkpoints() -> bool:
         assert not job.status.is_terminal_state(), job.error
-        time.sleep(0.1)
+        return job.view.checkpoints.completed >= 3
+
+    until(has_checkpoints, "no checkpoints", 120, look_s=0.1)
     client.cancel().result()
     assert job.status is JobStatus.CANCELED
     reports = list(job.view.reports)

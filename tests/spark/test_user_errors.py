@@ -13,6 +13,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
 from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +43,7 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
         "ratio-uid"
     ).print()
     job = get_executor().submit(env, env._take_program(), "divides").job
-    assert job.wait(60)
+    assert job.wait(patience(60))
 
     assert list(job.view.statuses) == [
         JobStatus.INITIALIZING,

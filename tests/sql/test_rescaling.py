@@ -17,7 +17,7 @@ from firesteel.jobmanager.rescale_view import RescaleStatus
 from firesteel.table import Schema, StreamTableEnvironment
 from tests.jobmanager.rescale_support import running, wide_platform
 from tests.runtime.support import LiveSource, environment, feed, note, notes
-from tests.waiting import until
+from tests.waiting import patience, until
 
 ROW = Types.ROW_NAMED(["k", "v", "ts"], [Types.STRING(), Types.INT(), Types.SQL_TIMESTAMP()])
 
@@ -58,7 +58,7 @@ def job(query: str, parallelism: int, **options: str) -> Iterator[JobGateway]:
 
 def rescale(job: JobGateway, *parallelism: int) -> None:
     for number in parallelism:
-        assert job.rescale(number).result(10).status is RescaleStatus.COMPLETED
+        assert job.rescale(number).result(patience(10)).status is RescaleStatus.COMPLETED
 
 
 def noted(run: JobGateway, count: int) -> list[Any]:

@@ -62,7 +62,7 @@ class _Job:
             self.clock.tick(50)
         assert self.job.status is JobStatus.RUNNING
         path: str = self.job.savepoint(SavepointRequest(str(directory), stop=True)).result(patience(20))
-        assert self.job.wait(10)
+        assert self.job.wait(patience(10))
         return path
 
     def end(self) -> None:

@@ -19,7 +19,7 @@ from tests.sql.recoverable import AGGREGATE, TOP_N, WINDOW, Input
 from tests.sql_client.support import ENDLESS
 from tests.waiting import patience, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 _GIVEN = Input(rows=20_000, rate=1_000)  # the start of each job takes some seconds of it
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
 from firesteel.state.files import MemoryStateFiles, StateFiles
 from firesteel.state.keys import key_group
 from firesteel.state.line import EMPTY, advance, restored
+from tests.counting import counted_calls, taken_memory
 
 from .support import Driver, use
 
@@ -354,26 +354,32 @@ def test_adding_to_a_long_list_costs_the_same_as_to_a_short_one(monkeypatch: pyt
     driver = Driver(files=MemoryStateFiles())
     state = driver.process()
 
-    def add(count: int) -> Callable[[OperatorState], float]:
-        def work(op: OperatorState) -> float:
+    def add(count: int) -> Callable[[OperatorState], None]:
+        def work(op: OperatorState) -> None:
             items = use(op, "a").get_list_state(LIST)
-            start = perf_counter()
             for n in range(count):
                 items.add(n)
-            return perf_counter() - start
 
         return work
 
-    short = min(driver.run(state, add(10_000)) for _ in range(5))
-    for _ in range(19):
+    def cost(op: OperatorState) -> tuple[int, int]:
+        """How many calls it takes, and how much memory: a list is copied in one call."""
+        with counted_calls() as calls, taken_memory() as memory:
+            add(10_000)(op)
+        return calls.count, memory.most_bytes
+
+    calls, taken = driver.run(state, cost)
+    for _ in range(20):
         driver.run(state, add(50_000))
-    assert min(driver.run(state, add(10_000)) for _ in range(5)) < 5 * short + 0.01
+    more_calls, more_taken = driver.run(state, cost)
+    assert more_calls <= calls + 100
+    assert more_taken <= 2 * taken
     driver.limits = StateLimits(warm_entries=0)
     cold = driver.process()
     monkeypatch.setattr(StateCore, "entries", None)  # nothing stored is read to add
     driver.run(cold, add(10))
     found = driver.run(state, lambda op: list(use(op, "a").get_list_state(LIST).get()))
-    assert len(found) == 10 * 10_000 + 19 * 50_000 + 10
+    assert len(found) == 2 * 10_000 + 20 * 50_000 + 10
     assert found[-10:] == list(range(10))
 
 

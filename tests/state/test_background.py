@@ -16,6 +16,7 @@ from firesteel.state._compaction import Compactor
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
 from firesteel.state.background import PendingDelta
 from firesteel.state.line import EMPTY, RETAINED_DELTAS, Compaction, EpochDelta, StateLine
+from tests.waiting import patience
 
 from .support import Driver, use
 
@@ -34,7 +35,7 @@ class Gated:
 
         def gated(compactor: Compactor) -> Compaction | None:
             self.begun += 1
-            assert self.may_begin.wait(60)
+            assert self.may_begin.wait(patience(60))
             if self.error is not None:
                 raise self.error
             return step(compactor)
@@ -231,7 +232,7 @@ def test_an_epoch_begins_before_the_entries_of_many_changes_are_made(monkeypatch
     may_make, encode = threading.Event(), _value_state.encode_all
 
     def gated(values: list[Any]) -> list[bytes]:
-        assert may_make.wait(60)
+        assert may_make.wait(patience(60))
         return encode(values)
 
     monkeypatch.setattr(_value_state, "encode_all", gated)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from firesteel.state.files import MemoryStateFiles, StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine, advance
 from firesteel.state.lmdb_store import LONGEST_KEY, LocalStore, LocalStoreKey
 from firesteel.state.runs import TOMBSTONE, Run, encode_run, prefix_end
+from tests.waiting import in_time
 
 from .support import Driver, use
 
@@ -202,9 +202,8 @@ store(Path(sys.argv[1])).catch_up(line.line, slow)
         assert local.catch_up(line.line, line.slices)
         assert (local.get(b"\0\1a"), local.get(b"\0\x015")) == (b"1", None)
     line.add("m2", {b"\0\1a": b"2"})
-    started = time.monotonic()
-    assert local.catch_up(line.line, line.slices)
-    assert time.monotonic() - started < 5
+    with in_time(5):
+        assert local.catch_up(line.line, line.slices)
     assert local.get(b"\0\1a") == b"2"
 
 

@@ -7,7 +7,6 @@ import decimal
 import importlib
 import os
 import pickle
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +42,7 @@ from firesteel.state.untrusted import ALLOWED, class_in_key, foreign_in, require
 from firesteel.state_processor import SavepointReader, SavepointWriter
 from firesteel.storage import records
 from tests.runtime.support import LiveSource, environment, local_platform
+from tests.waiting import patience, until
 
 ran: list[str] = []
 
@@ -225,8 +225,10 @@ def program(tmp_path: Path, as_objects: bool, **options: str) -> Any:
 def saved(tmp_path: Path, as_objects: bool) -> str:
     with local_platform():
         client = program(tmp_path, as_objects).execute_async("job")
-        time.sleep(1)
-        path: str = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(20)
+        job = client._handle.job
+        lines = sum(len(path.read_text().splitlines()) for path in (tmp_path / "in").iterdir())
+        until(lambda: job.view.records_read == lines + 11, "lines and numbers are not read")
+        path: str = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(patience(20))
         return path
 
 
@@ -238,7 +240,7 @@ def restored(tmp_path: Path, path: str, **options: str) -> BaseException | None:
             client = program(tmp_path, False, **recovery).execute_async("job")
         except StateError as error:
             return error
-        client.cancel().result(20)
+        client.cancel().result(patience(20))
         return None
 
 
@@ -256,11 +258,8 @@ def test_the_latest_checkpoint_is_looked_at_too(tmp_path: Path, as_objects: bool
     options = CHECKPOINTS | {"execution.checkpointing.dir": str(tmp_path / "checkpoints")}
     with local_platform():
         client = program(tmp_path, as_objects, **options).execute_async("job")
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and not has_state(tmp_path):
-            time.sleep(0.05)
-        assert has_state(tmp_path)
-        client.cancel().result(20)
+        until(lambda: has_state(tmp_path))
+        client.cancel().result(patience(20))
     error = restored(tmp_path, "latest", **options)
     assert (error is not None) == as_objects
     if error is not None:

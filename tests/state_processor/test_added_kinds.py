@@ -20,6 +20,7 @@ from tests.extending.smallest import SmallestStateDescriptor
 from tests.extending.test_added_state import KeepSmallest, key_of
 from tests.jobmanager.checkpoint_support import RECOVERY, env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, feed, punctuated
+from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
 
@@ -45,13 +46,13 @@ class Job:
         self.clock.tick()
 
     def stop(self, directory: Path) -> str:
-        path = self.running.savepoint(SavepointRequest(str(directory), stop=True)).result(20)
-        assert self.running.wait(10)
+        path = self.running.savepoint(SavepointRequest(str(directory), stop=True)).result(patience(20))
+        assert self.running.wait(patience(10))
         return path
 
     def end(self) -> None:
         self.running.cancel()
-        assert self.running.wait(10)
+        assert self.running.wait(patience(10))
 
 
 @pytest.fixture

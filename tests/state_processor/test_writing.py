@@ -47,6 +47,7 @@ from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL, RECOVERY, RETENTION, env_with, submit
 from tests.jobmanager.programs.kept import READ, RECORDS, RULES, Average, KeptJob, to_the_end
 from tests.runtime.support import LiveSource, SteppedClock, feed
+from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
 
@@ -207,8 +208,8 @@ def run(build: Any, path: str, *records: tuple[Any, int], parallelism: int = 3) 
     clock.settle()
     feed("t", *records)
     clock.tick()
-    job.savepoint(SavepointRequest(str(Path(path).parent), stop=True, drain=True)).result(20)
-    assert job.wait(20)
+    job.savepoint(SavepointRequest(str(Path(path).parent), stop=True, drain=True)).result(patience(20))
+    assert job.wait(patience(20))
     return sink.values
 
 
@@ -335,7 +336,7 @@ def test_a_checkpoint_becomes_a_savepoint(spark: SparkSession, target: str, tmp_
     assert table == {f"k{key}": 10 for key in range(20)}
     path = SavepointWriter.from_existing_savepoint(checkpoint, spark).write(target)
     job.cancel()
-    assert job.wait(10)
+    assert job.wait(patience(10))
     copied = read(path, spark).keyed_state("totals", "total")
     assert {row["key"]: row["value"] for row in copied.collect()} == table
     found = run(counting, path, (("k3", 5), 100), parallelism=1)

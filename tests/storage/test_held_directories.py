@@ -18,6 +18,7 @@ from firesteel.storage.held_directories import (
     remove_abandoned,
     share,
 )
+from tests.waiting import patience
 
 DAY_S = 86_400
 HOLDER = """
@@ -43,7 +44,7 @@ def said_by(process: subprocess.Popen[str]) -> Path:
 
 def kill(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=patience(30))
 
 
 def age(path: Path, days: float) -> None:

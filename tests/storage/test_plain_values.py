@@ -7,7 +7,6 @@ import math
 import pickle
 import pickletools
 import re
-import time
 import uuid
 import zoneinfo
 from collections import OrderedDict, defaultdict
@@ -46,6 +45,7 @@ from firesteel.state._value_codec import (
 from firesteel.state.files import StateFiles
 from firesteel.storage.plain_values import MARK, NotPlainError, decode_plain, encode_plain
 from tests.runtime.support import LiveSource, environment, feeds, local_platform, note, notes
+from tests.waiting import patience, until
 
 HALF = "half \ud800 of a pair"
 OFFSET = dt.timezone(-dt.timedelta(hours=3, microseconds=7))
@@ -277,10 +277,8 @@ def saved(tmp_path: Path) -> str:
     with local_platform():
         feeds["plain", 0].append((1, 0))
         client = env.execute_async("job")
-        deadline = time.monotonic() + 20
-        while not notes["held"] and time.monotonic() < deadline:
-            time.sleep(0.05)
-        path: str = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(20)
+        until(lambda: notes["held"])
+        path: str = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(patience(20))
         return path
 
 

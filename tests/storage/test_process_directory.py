@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import patience
+
 SLEEPER = """
 import sys, time
 from firesteel.storage.process_directory import new_directory
@@ -29,7 +31,7 @@ def start(temporary: Path, *args: str) -> subprocess.Popen[str]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    process.communicate(timeout=30)
+    process.communicate(timeout=patience(30))
 
 
 def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from docs.make_epoch_picture import FILE, EpochPicture
 from docs.make_pictures import make
 from firesteel.datastream import window
 from firesteel.testing import MiniCluster
+from tests.waiting import patience
 
 # Window assigners that programs have by another name.
 WRITTEN_AS = {
@@ -54,7 +55,7 @@ def run_pytest(folder: Path, *names: str) -> None:
     """As in a project without any setting, but warnings are errors."""
     options = ["-q", "-W", "error", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=150"]
     command = [sys.executable, "-m", "pytest", *options, *names]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=patience(200))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "clusters.py"
 ONCE, TWICE = [[n % 5, n // 5 + 1] for n in range(10)], [[n % 5, n // 5 + 1] for n in range(20)]
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from firesteel.cep.compiler import compiled
 from firesteel.cep.errors import MalformedPatternError
 from firesteel.common.errors import UnsupportedFeatureError
 from tests.cep.programs import pattern_of, program
+from tests.waiting import patience
 
 HERE = Path(__file__).parent
 SEEDS = range(2000)
@@ -62,7 +63,7 @@ def of_flink(jars: str, programs: list[Any]) -> list[Any]:
             capture_output=True,
             check=True,
             text=True,
-            timeout=300,
+            timeout=patience(300),
         )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -23,6 +23,7 @@ from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import submit
 from tests.jobmanager.test_recovery import FIXED, FailsAt, every_epoch
 from tests.runtime.support import environment, local_platform, notes
+from tests.waiting import patience
 
 UNMARKED = WatermarkStrategy.no_watermarks()
 
@@ -88,7 +89,7 @@ def test_a_restart_goes_on_in_the_source_whose_turn_it_was(tmp_path: Path, place
     stream = env.from_source(numbers((0, 19), (20, 39), (40, 59)), UNMARKED, "numbers")
     stream.map(lambda n: (n, n)).map(fails).sink_to(sink)
     job = submit(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FINISHED, job.error
     assert len(notes[fails.topic]) == 2
     assert Counter(sink.values) == Counter(range(60))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
 from firesteel.connectors.socket.source import SocketTextSource
 from firesteel.testing.connectors import chunks_of, read_split
 from firesteel.testing.connectors._reading import BYTES, MANY, same, shipped
+from tests.waiting import patience, until
 
 from ..support import context
 
@@ -35,7 +35,7 @@ def server(*sessions: Callable[[socket.socket], None]) -> Iterator[int]:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     yield port
-    thread.join(timeout=5)
+    thread.join(timeout=patience(5))
     listener.close()
 
 
@@ -59,12 +59,13 @@ def opened(source: SocketTextSource, tmp_path: Path) -> SplitEnumerator:
 
 
 def plan_until(enumerator: SplitEnumerator, position: Any, enough: Callable[[ReadRange], bool]) -> ReadRange:
-    for _ in range(500):
+    def planned() -> ReadRange | None:
         range_ = enumerator.plan(SPLIT, position, MANY, BYTES, 0)
-        if range_ is not None and enough(range_):
-            return range_
-        time.sleep(0.01)
-    raise AssertionError("nothing arrived")
+        return range_ if range_ is not None and enough(range_) else None
+
+    found = until(planned, "nothing arrived")
+    assert found is not None
+    return found
 
 
 def final(range_: ReadRange) -> bool:
@@ -92,7 +93,7 @@ def test_only_whole_records_are_read_before_the_end(tmp_path: Path) -> None:
 
     def session(connection: socket.socket) -> None:
         connection.sendall(b"one|two|thr")
-        go_on.wait(5)
+        go_on.wait(patience(5))
         connection.sendall(b"ee|")
 
     with server(session) as port:
@@ -117,7 +118,7 @@ def test_restore_reads_the_log_and_connects_again(tmp_path: Path) -> None:
 
     def session(connection: socket.socket) -> None:
         connection.sendall(b"a\nb\n")
-        stay.wait(5)
+        stay.wait(patience(5))
 
     with server(session, sends(b"c\n")) as port:
         source = SocketTextSource("127.0.0.1", port)

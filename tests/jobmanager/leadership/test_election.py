@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from firesteel.common.clock import ManualClock
 from firesteel.jobmanager.leadership import Candidate, Election, LeadershipLostError
 from firesteel.jobmanager.leadership.lease import MemoryLease
+from tests.waiting import patience
 
 DURATION_S = 3.0
 
@@ -154,13 +155,13 @@ def test_a_thread_tells_when_it_begins_and_ends_to_lead() -> None:
 
     election = Election(Candidate(store, "a", "http://a", 0.6), granted, ended.set)
     election.start()
-    assert begun.wait(10)
+    assert begun.wait(patience(10))
     assert election.candidate.confirm() == terms[0] == 1
     store.is_away = True
-    assert ended.wait(10)
+    assert ended.wait(patience(10))
     begun.clear()
     store.is_away = False
-    assert begun.wait(10)
+    assert begun.wait(patience(10))
     assert terms[1] > terms[0]
     ended.clear()
     election.stop()

@@ -77,13 +77,13 @@ def api() -> Iterator[tuple[Api, str]]:
 
 
 def lease_at(host: str) -> KubernetesLease:
-    return KubernetesLease("cluster-leader", "ns", 3, timeout_s=5, host=host)
+    return KubernetesLease("cluster-leader", "ns", 3, timeout_s=60, host=host)
 
 
 def test_two_candidates(api: tuple[Api, str]) -> None:
     double, host = api
-    first = Candidate(lease_at(host), "a", "http://a", 3)
-    second = Candidate(lease_at(host), "b", "http://b", 3)
+    first = Candidate(lease_at(host), "a", "http://a", 3_600)
+    second = Candidate(lease_at(host), "b", "http://b", 3_600)
     first.step()
     second.step()
     assert (first.is_leader, second.is_leader) == (True, False)

@@ -34,6 +34,7 @@ from firesteel.jobmanager.gateway import JobGateway
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, submit
 from tests.jobmanager.test_recovery import every_epoch
 from tests.runtime.support import local_platform
+from tests.waiting import patience
 
 DATA = Path(__file__).parents[2] / "data"
 HOME = Path("/tmp/firesteel-kept-files")
@@ -97,7 +98,7 @@ def run(begin: str | None = None, fails_at: str | None = None) -> JobGateway:
     counted.sink_to(rows).uid("rows")
     counted.add_sink(Committed()).uid("committed")
     job = submit(env, "kept files")
-    assert job.wait(60)
+    assert job.wait(patience(60))
     return job
 
 

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, Response, expect
 
+from tests.waiting import patience
+
 WIDE, NARROW = 1400, 360
-expect.set_options(timeout=10_000)
+expect.set_options(timeout=patience(10) * 1000)
 
 
 def chromium() -> str:
@@ -61,6 +63,7 @@ def opened(browser: Browser, url: str, width: int = WIDE, **context: object) -> 
     """A page of its own, which must have no problem in the end."""
     made = browser.new_context(viewport={"width": width, "height": 900}, base_url=url, **context)  # type: ignore[arg-type]
     try:
+        made.set_default_timeout(patience(30) * 1000)
         watched = Watched(made.new_page())
         yield watched
         assert not watched.problems, watched.problems

@@ -31,7 +31,7 @@ from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 from firesteel.table import StreamTableEnvironment
 from firesteel.testing import MiniCluster
-from tests.waiting import until
+from tests.waiting import patience, until
 
 #: A name that is markup, and what it would do if a page took it for that.
 HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
@@ -126,7 +126,7 @@ class Shop:
         finally:
             for job in executor().running_jobs:
                 if str(job.job_id) == job_id:
-                    job.cancel().result(20)
+                    job.cancel().result(patience(20))
 
 
 def settings(directory: Path, **more: str) -> Configuration:
@@ -250,10 +250,10 @@ def shop(server_settings: RestSettings | None = None) -> Iterator[Shop]:
                 )
                 for job in executor().running_jobs:
                     if str(job.job_id) == ids["cancelled"]:
-                        job.cancel().result(20)
+                        job.cancel().result(patience(20))
                 yield Shop(server, cluster, ids, directory, mini)
                 for job in executor().running_jobs:
-                    job.cancel().result(20)
+                    job.cancel().result(patience(20))
         finally:
             cluster.close()
 

@@ -38,14 +38,14 @@ def test_a_savepoint_then_a_stop(browser: Browser, jobs: Shop) -> None:
         assert not any("savepoints" in url for url in watched.requests)
         command(page, job_id, "Savepoint")
         dialog.get_by_role("button", name="Take the savepoint").click()
-        expect(dialog).to_contain_text("The savepoint is there:", timeout=20_000)
+        expect(dialog).to_contain_text("The savepoint is there:")
         assert Path(dialog.locator("code").inner_text().removeprefix("file://")).is_dir()
         dialog.get_by_role("button", name="Close").click()
         command(page, job_id, "Stop")
         dialog.get_by_label("Directory").fill(f"{jobs.directory}/it's here")
         expect(dialog.locator("code")).to_contain_text(f"-p '{jobs.directory}/it'\\''s here'")
         dialog.get_by_role("button", name="Stop the job").click()
-        expect(dialog).to_contain_text("has ended with the savepoint", timeout=20_000)
+        expect(dialog).to_contain_text("has ended with the savepoint")
         dialog.get_by_role("button", name="Close").click()
         expect(page.locator("h1 + .state")).to_have_text("Finished")
         expect(page.get_by_role("group", name="Commands")).to_have_count(0)
@@ -63,7 +63,7 @@ def test_a_rescale(browser: Browser, jobs: Shop) -> None:
             field.fill("2")
         expect(dialog.locator("code")).to_have_text(re.compile(f"^firesteel rescale -m .* {job_id} 2$"))
         dialog.get_by_role("button", name="Change the parallelism").click()
-        expect(dialog).to_contain_text("The parallelism has changed", timeout=30_000)
+        expect(dialog).to_contain_text("The parallelism has changed")
         dialog.get_by_role("button", name="Close").click()
         expect(page.locator("button.vertex .tag", has_text="\u00d72")).to_have_count(3)
 
@@ -91,7 +91,7 @@ def test_a_cancel_by_the_keyboard_alone(browser: Browser, jobs: Shop) -> None:
         page.keyboard.press("Enter")
         expect(dialog).to_contain_text("was told to end")
         page.keyboard.press("Enter")
-        expect(page.locator("h1 + .state")).to_have_text("Cancelled", timeout=20_000)
+        expect(page.locator("h1 + .state")).to_have_text("Cancelled")
 
 
 def test_a_command_that_fails_says_why(browser: Browser, jobs: Shop) -> None:

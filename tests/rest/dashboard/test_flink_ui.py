@@ -64,7 +64,7 @@ def test_pages_of_a_job(browser: Browser, jobs: Shop, server: RestServer, job: s
         page = watched.page
         for route in JOB:
             page.goto(f"{place}/{route}")
-            expect(page.locator("flink-root")).to_contain_text(view.name, timeout=60_000)
+            expect(page.locator("flink-root")).to_contain_text(view.name)
             if route == "overview":
                 page.locator("flink-dagre .node").first.wait_for()
             at_rest(page)
@@ -87,7 +87,7 @@ def test_pages_of_the_cluster(browser: Browser, jobs: Shop, server: RestServer) 
         page = watched.page
         for route in CLUSTER:
             page.goto(f"/#/{route}")
-            expect(page.locator("flink-root")).to_contain_text("Apache Flink Dashboard", timeout=60_000)
+            expect(page.locator("flink-root")).to_contain_text("Apache Flink Dashboard")
             at_rest(page)
         page.goto("/#/overview")
         expect(page.locator("flink-root")).to_contain_text("backfill of clicks")

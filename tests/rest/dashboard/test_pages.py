@@ -252,11 +252,11 @@ def test_a_flame_graph_shows_what_tasks_do(browser: Browser, jobs: Shop) -> None
         flames = page.get_by_role("group", name="Frames, callers first")
         nothing = page.get_by_role("heading", name="Nothing was at work")
         for _ in range(5):  # it is seen as often as the machine lets it work
-            expect(flames.or_(nothing)).to_be_visible(timeout=30_000)
+            expect(flames.or_(nothing)).to_be_visible()
             if flames.is_visible():
                 break
             page.get_by_role("button", name="Sample again").click()
-            expect(page.locator(".bones")).to_have_count(0, timeout=30_000)
+            expect(page.locator(".bones")).to_have_count(0)
         frames = flames.get_by_role("button", name=re.compile("parsed|read_sources"))
         frames.first.click()
         page.get_by_role("button", name="Back to what called it").click()

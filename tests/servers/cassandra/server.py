@@ -14,6 +14,7 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from firesteel.connectors.cassandra import client
 from tests import pausing
 from tests.places import CACHE, fetched, free_port
+from tests.waiting import patience
 
 JARS: Final = CACHE / "cassandra-5.0.5"
 _PATIENCE_S: Final = 90
@@ -85,7 +86,7 @@ class CassandraNode:
             self._process = subprocess.Popen(
                 self._command(), stdout=output, stderr=output, start_new_session=True
             )
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + patience(_PATIENCE_S)
         while not self._is_up():
             assert self._process.poll() is None, self._output.read_text()[-3000:]
             assert time.monotonic() < until, self._output.read_text()[-3000:]
@@ -148,12 +149,12 @@ class CassandraNode:
         return list(self._session.execute(query, parameters))
 
 
-def cluster_at(port: int, patience_s: float = 20.0) -> Cluster:
+def cluster_at(port: int, patience_s: float = 120.0) -> Cluster:
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=patience_s)
     return Cluster(
         ["127.0.0.1"],
         port,
-        connect_timeout=5,
+        connect_timeout=60,
         reconnection_policy=ConstantReconnectionPolicy(0.3, None),
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.places import CACHE, fetched, free_port
+from tests.waiting import patience
 
 JARS = CACHE / "elasticsearch"
 _PATIENCE_S = 60
@@ -85,7 +86,7 @@ class SearchServer:
 
     def wait(self) -> SearchServer:
         assert self._process is not None
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + patience(_PATIENCE_S)
         while not self._is_up():
             assert self._process.poll() is None, self._output.read_text()[-3000:]
             assert time.monotonic() < until, self._output.read_text()[-3000:]
@@ -148,7 +149,7 @@ class SearchServer:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"http://{self.address}{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=patience(20)) as answer:
             return json.load(answer)
 
     def documents(self, index: str) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     thread.start()
     emitter = ElasticsearchEmitter.dynamic_index("to")
     records = [{"to": (full, free)[n % 2], "n": n} for n in range(40)]
-    write(records, sink_of(server, emitter, lambda b: b.set_bulk_flush_backoff_strategy(back_off, 200, 50)))
+    write(records, sink_of(server, emitter, lambda b: b.set_bulk_flush_backoff_strategy(back_off, 2_000, 50)))
     thread.join()
     for name, first in ((full, 0), (free, 1)):
         assert sorted(d["n"] for d in server.documents(name).values()) == list(range(first, 40, 2))

@@ -19,6 +19,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 from firesteel.spark.java import find_java
 from tests.jvms import QUICK, leave
 from tests.places import CACHE, fetched
+from tests.waiting import patience
 
 JARS: Final = CACHE / "hadoop-3.5.0"
 _HDFS_SETTINGS: Final = {
@@ -154,7 +155,7 @@ class Hadoop:
             self._yarn.stop()  # it ends its containers
         leave(self._gateway)
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(patience(30))
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()

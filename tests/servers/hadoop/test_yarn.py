@@ -91,7 +91,7 @@ def savepoint(yarn: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> tuple[s
     settings = [word for key, value in SETTINGS.items() for word in ("-D", f"{key}={value}")]
     command = firesteel(
         *("run", "--master", "yarn", "--rest", str(port), *settings),
-        *(PROGRAM, place, str(RECORDS), "200"),
+        *(PROGRAM, place, str(RECORDS), "100"),
     )
     with started(command, directory, variables(yarn)) as program:
         job = until_answered(program, port)

@@ -15,6 +15,7 @@ from typing import Final
 import psycopg
 
 from tests.places import free_port
+from tests.waiting import patience
 
 # Where the user of the server may go: the tests' own temporary directories are theirs alone.
 _SYSTEM_TEMP = tempfile.gettempdir()
@@ -88,5 +89,7 @@ def running(directory: Path) -> Iterator[Server]:
 
 def _run(*command: str) -> None:
     """Without pipes: the server would keep them open."""
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, cwd="/")
+    done = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=patience(120), cwd="/"
+    )
     assert done.returncode == 0, f"{command} ended with {done.returncode}"

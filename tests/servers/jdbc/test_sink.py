@@ -19,6 +19,7 @@ from firesteel.datastream.connectors.jdbc import (
 )
 from firesteel.program.sinks import CommitOutcome
 from firesteel.testing.connectors import SinkRun
+from tests.waiting import patience
 
 from .conftest import Target
 
@@ -87,7 +88,7 @@ def test_a_connection_is_lost_in_the_middle_of_a_commit(postgres: Target, tmp_pa
         waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         while not postgres.run(f"SELECT pg_terminate_backend(pid) {waiting}"):
             assert commit.is_alive(), "the commit does not wait for the row"
-    commit.join(60)
+    commit.join(patience(60))
     retry, committed = CommitOutcome.RETRY, CommitOutcome.COMMITTED
     assert [r.outcome for r in requests] == [retry, committed, retry]
     assert ids(postgres) == [5, 6]
@@ -117,7 +118,7 @@ def test_two_drivers_that_commit_the_same_at_once(table: Target, tmp_path: Path)
 
     def commit(run: SinkRun) -> None:
         try:
-            barrier.wait(10)
+            barrier.wait(patience(10))
             run.commit(staged)
         except BaseException as e:
             failed.append(e)
@@ -126,7 +127,7 @@ def test_two_drivers_that_commit_the_same_at_once(table: Target, tmp_path: Path)
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience(60))
     assert failed == []
     assert ids(table) == [1, 2, 3, 4, 5, 101, 102, 103, 104, 105]
 

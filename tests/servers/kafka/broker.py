@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from firesteel.connectors.kafka.client import ask_again
 from tests import pausing
 from tests.places import CACHE, fetched, free_port
+from tests.waiting import patience
 
 JARS = CACHE / "kafka-4.1.0"
 USER, PASSWORD = "firesteel", "secret"
@@ -82,7 +83,7 @@ class KafkaBroker:
         properties = str(self._directory / "server.properties")
         if not (self._directory / "data").exists():
             tool = [*_java(128), "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", properties]
-            subprocess.run(tool, check=True, capture_output=True, timeout=60)
+            subprocess.run(tool, check=True, capture_output=True, timeout=patience(60))
         with self._log.open("ab") as log:
             command = [*_java(384, self._is_measured), "kafka.Kafka", properties]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
@@ -92,7 +93,7 @@ class KafkaBroker:
     def _await_ready(self) -> None:
         assert self._process is not None
         host, port = self.address.split(":")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while True:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"Kafka does not start: {self._log.read_text()[-3000:]}")
@@ -142,15 +143,15 @@ class KafkaBroker:
         name = name or f"topic-{self._topics}"
         settings = {key.replace("_", "."): value for key, value in config.items()}
         for done in self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values():
-            done.result(20)
-        deadline = time.monotonic() + 20
-        while len(self.admin.list_topics(name, timeout=5).topics[name].partitions) < partitions:
+            done.result(patience(20))
+        deadline = time.monotonic() + patience(20)
+        while len(self.admin.list_topics(name, timeout=patience(60)).topics[name].partitions) < partitions:
             assert time.monotonic() < deadline, f"topic {name} does not appear"
         return name
 
     def add_partitions(self, topic: str, total: int) -> None:
         for done in self.admin.create_partitions([NewPartitions(topic, total)]).values():
-            done.result(20)
+            done.result(patience(20))
 
     def producer(self, **config: Any) -> Producer:
         settings = {key.replace("_", "."): value for key, value in config.items()}
@@ -179,9 +180,10 @@ class KafkaBroker:
             producer.abort_transaction(20)
 
     def end_offsets(self, topic: str) -> list[int]:
-        partitions = sorted(self.admin.list_topics(topic, timeout=5).topics[topic].partitions)
+        partitions = sorted(self.admin.list_topics(topic, timeout=patience(60)).topics[topic].partitions)
         wanted = {TopicPartition(topic, p): OffsetSpec.latest() for p in partitions}
-        answers = {tp.partition: f.result(20).offset for tp, f in self.admin.list_offsets(wanted).items()}
+        asked = self.admin.list_offsets(wanted).items()
+        answers = {place.partition: answer.result(patience(20)).offset for place, answer in asked}
         return [answers[p] for p in partitions]
 
     def messages(self, topic: str, *, committed: bool = True) -> list[Message]:
@@ -199,10 +201,10 @@ class KafkaBroker:
             }
         )
         found: list[Message] = []
-        partitions = sorted(self.admin.list_topics(topic, timeout=5).topics[topic].partitions)
+        partitions = sorted(self.admin.list_topics(topic, timeout=patience(60)).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
         open_partitions = set(partitions)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while open_partitions:
             assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
             for message in consumer.consume(1000, 0.2):
@@ -221,7 +223,7 @@ class KafkaBroker:
         place = [TopicPartition(topic, partition)]
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, "log_level": 2})
         try:
-            return int(ask_again(lambda: consumer.committed(place, timeout=20))[0].offset)
+            return int(ask_again(lambda: consumer.committed(place, timeout=patience(20)))[0].offset)
         finally:
             consumer.close()
 
@@ -233,11 +235,11 @@ class KafkaBroker:
     def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
         """What retention does: the partition begins at ``offset``."""
         for done in self.admin.delete_records([TopicPartition(topic, partition, offset)]).values():
-            done.result(20)
+            done.result(patience(20))
 
     def broker_config(self, name: str) -> str:
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        answer = next(iter(self.admin.describe_configs([resource]).values())).result(20)
+        answer = next(iter(self.admin.describe_configs([resource]).values())).result(patience(20))
         return str(answer[name].value)
 
 

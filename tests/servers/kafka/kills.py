@@ -23,7 +23,7 @@ from tests.kills.outcomes import ROOT, Outcome
 from tests.servers.kafka.broker import JARS, KafkaBroker
 from tests.servers.kafka.programs.killed import POINTS
 from tests.servers.kafka.windows_support import PARTITIONS, expected, produce
-from tests.waiting import until
+from tests.waiting import patience, until
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "windows.py"
 PORTION: Final = 600  # records of one partition between two kills of a job on Spark
@@ -102,7 +102,7 @@ class SparkJob:
         for process in processes:
             if process.is_running():
                 process.kill()
-        self._process.wait(20)
+        self._process.wait(patience(20))
 
     def _processes(self) -> list[psutil.Process]:
         return psutil.Process(self._process.pid).children(recursive=True)
@@ -184,7 +184,7 @@ class DyingJob:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=patience(240),
             env=os.environ | _PATHS,
         )
         refused = self._broker_may_be_away and "ConnectorError" in done.stderr

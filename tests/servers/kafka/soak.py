@@ -30,7 +30,7 @@ import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.servers.kafka.broker import KafkaBroker
-from tests.waiting import until
+from tests.waiting import patience, until
 
 ROOT: Final = Path(__file__).parents[3]
 PROGRAM: Final = Path(__file__).parent / "programs" / "soak.py"
@@ -182,7 +182,7 @@ class Job:
         for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        self._process.wait(20)
+        self._process.wait(patience(20))
 
     @property
     def has_ended(self) -> bool:
@@ -270,7 +270,7 @@ class Soak:
             self._look(time.monotonic() - begun)
             if self.job.has_ended:
                 return f"the job has ended: {self.job.log.read_text(errors='replace')[-3000:]}"
-        events.result(60)
+        events.result(patience(60))
         self._live.append(self.job.live_megabytes())
         self._stop.set()
         self._producer.join(600)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.budget import seed_of
 from tests.servers.kafka.broker import KafkaBroker
 from tests.servers.kafka.kills import DyingJob, die_with_the_broker
 from tests.servers.kafka.programs.killed import POINTS
@@ -15,7 +16,6 @@ from tests.servers.kafka.programs.killed import POINTS
 _DEATHS = 3
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.row("S-CONN-02")
 def test_a_driver_dies_at_each_point_in_turn(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     job = DyingJob(kafka_broker, tmp_path)
@@ -25,8 +25,7 @@ def test_a_driver_dies_at_each_point_in_turn(kafka_broker: KafkaBroker, tmp_path
     job.compare()
 
 
-@pytest.mark.timeout(600)
 def test_drivers_and_the_broker_die_at_random(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
-    seed = random.randrange(1 << 30)
+    seed = seed_of("drivers and the broker")
     print(f"seed {seed}")  # shown when it fails
     die_with_the_broker(kafka_broker, tmp_path, _DEATHS, random.Random(seed))

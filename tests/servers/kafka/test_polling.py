@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from firesteel.program.sources import Split
 from tests.realtime.support import Count
 from tests.runtime.support import environment, local_platform
 from tests.servers.kafka.broker import KafkaBroker
+from tests.waiting import until
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "100 ms"}
 
@@ -63,15 +63,19 @@ def polled(
     values: dict[str, list[Any]] = {}
     positions: dict[str, int] = {}
     ended: set[str] = set()
-    until = time.monotonic() + 30
-    while not is_enough(values, ended):
-        assert time.monotonic() < until, values
+
+    def has_enough() -> bool:
+        if is_enough(values, ended):
+            return True
         for name, chunk in reader.poll(100, 50.0, held):
             assert name not in ended
             values.setdefault(name, []).extend(chunk.values)
             positions[name] = chunk.position
             if chunk.end:
                 ended.add(name)
+        return False
+
+    until(has_enough, lambda: f"{values}", look_s=0)
     return values, positions, ended
 
 

@@ -36,7 +36,7 @@ from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL
 from tests.runtime.support import LiveSource, environment, feed
 from tests.servers.kafka.broker import KafkaBroker
 from tests.servers.kafka.support import NO_WATERMARKS, running, writing
-from tests.waiting import until
+from tests.waiting import patience, until
 
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
 
@@ -168,11 +168,11 @@ def test_the_older_of_two_jobs_with_one_prefix_is_fenced(kafka_broker: KafkaBrok
         until(lambda n=name: n in kafka_broker.values(topic), f"{name} does not write")
     feed("older", ("fenced", 2))
     with pytest.raises(Exception, match="one-prefix") as caught:
-        results[0].get_job_execution_result().result(30)
+        results[0].get_job_execution_result().result(patience(30))
     assert "prefix of their own" in str(caught.value.__cause__ or caught.value)
     feed("newer", ("goes on", 2))
     until(lambda: "goes on" in kafka_broker.values(topic), "the newer does not go on")
-    results[1].cancel().result(20)
+    results[1].cancel().result(patience(20))
     assert kafka_broker.values(topic) == ["older", "newer", "goes on"]
 
 

@@ -33,7 +33,7 @@ from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL, RECOVERY, R
 from tests.runtime.support import Probe, collect, environment, note, notes
 from tests.servers.kafka.broker import KafkaBroker
 from tests.servers.kafka.support import NO_WATERMARKS, bounded, read_all, reading, running, writing
-from tests.waiting import until
+from tests.waiting import patience, until
 
 At = KafkaOffsetsInitializer
 
@@ -168,7 +168,7 @@ class DeleteAfter(ProcessFunction):
 
             admin = AdminClient({"bootstrap.servers": self.address})
             for done in admin.delete_records([TopicPartition(self.topic, 0, 8)]).values():
-                done.result(20)
+                done.result(patience(20))
         yield value
 
 
@@ -388,7 +388,11 @@ def test_a_snapshot_that_is_not_trusted_knows_how_far_kafka_was_read(
         until(lambda: len(kafka_broker.values(copied)) == 30, "nothing is copied")
         last = newest_checkpoint(tmp_path)
         until(lambda: newest_checkpoint(tmp_path) > last + 1, "there are no more checkpoints")
-        path = "latest" if latest else client.trigger_savepoint(str(tmp_path / "savepoints")).result(20)
+        path = (
+            "latest"
+            if latest
+            else client.trigger_savepoint(str(tmp_path / "savepoints")).result(patience(20))
+        )
     kafka_broker.produce(topic, words("second", 10), 1)
     with running(program(**{RECOVERY: path, "execution.state-recovery.untrusted": "true"})):
         until(lambda: len(kafka_broker.values(copied)) == 40, "it does not go on")

@@ -19,6 +19,7 @@ import pulsar
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.pulsar.client import Admin, PulsarSettings, client
 from tests.places import CACHE, fetched, free_port
+from tests.waiting import patience
 
 JARS: Final = CACHE / "pulsar-3.0.7"
 _PATIENCE_S: Final = 120
@@ -75,7 +76,7 @@ class PulsarServer:
             self._process = subprocess.Popen(
                 self._command(), cwd=self._directory, stdout=output, stderr=output, start_new_session=True
             )
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + patience(_PATIENCE_S)
         while not self._is_up():
             assert self._process.poll() is None, self._output.read_text()[-3000:]
             assert time.monotonic() < until, self._output.read_text()[-3000:]
@@ -118,7 +119,7 @@ class PulsarServer:
         headers = {"Content-Type": "application/json"}
         url = f"{self.settings.admin_url}/admin/v2/{path}"
         request = urllib.request.Request(url, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=patience(30)) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 
@@ -137,7 +138,7 @@ class PulsarServer:
     def add_partitions(self, topic: str, count: int) -> None:
         """Until there are ``count``. The broker refuses while a job's reader moves a cursor of the topic."""
         path = f"persistent/public/default/{topic}/partitions"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while self.call("GET", path)["partitions"] < count:
             try:
                 self.call("POST", path, count)

@@ -45,7 +45,7 @@ from tests.jobmanager.test_recovery import FIXED, FailsAt
 from tests.places import free_port
 from tests.runtime.support import MODE, environment, in_both_modes, notes
 from tests.servers.pulsar.server import PulsarServer
-from tests.waiting import until
+from tests.waiting import in_time, patience, until
 
 LATEST = StopCursor.latest()
 
@@ -138,7 +138,7 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(
         until(lambda: sorted(sink.values) == numbers(25))
     finally:
         job.cancel()
-        assert job.wait(30)
+        assert job.wait(patience(30))
 
 
 @pytest.mark.parametrize("modes", [("real-time", "epochs"), ("epochs", "real-time")])
@@ -186,7 +186,7 @@ def test_a_message_is_read_without_a_round_of_the_driver(
         assert sink.values == ["a", "b", "c"]
     finally:
         job.cancel()
-        assert job.wait(30)
+        assert job.wait(patience(30))
 
 
 def test_a_subscription_that_is_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_a_message_may_be_delayed(server: PulsarServer) -> None:
     begun = time.monotonic()
     env.from_collection(["a"], Types.STRING()).sink_to(builder.build())
     env.execute()
-    assert consumer.receive(10_000).data() == b"a"
+    assert consumer.receive(round(patience(10) * 1000)).data() == b"a"
     assert time.monotonic() - begun >= 1.5
     consumer.close()
 
@@ -259,10 +259,8 @@ def test_a_message_may_be_delayed(server: PulsarServer) -> None:
 def refused(make: Callable[[Any], Any]) -> FiresteelError:
     env = environment(1)
     make(env)
-    begun = time.monotonic()
-    with pytest.raises(FiresteelError) as error:
+    with in_time(), pytest.raises(FiresteelError) as error:
         env.execute()
-    assert time.monotonic() - begun < 10
     assert error.value.operator is not None, "it is known before anything runs"
     return error.value
 

@@ -14,6 +14,7 @@ import pika
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.rabbitmq.settings import RabbitSettings
 from tests.places import free_port
+from tests.waiting import patience
 
 _SERVERS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
 _PATIENCE_S = 90
@@ -56,7 +57,7 @@ class RabbitServer:
                 stderr=output,
                 start_new_session=True,
             )
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + patience(_PATIENCE_S)
         while True:
             if self._is_up():
                 return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, s
 from tests.jobmanager.test_recovery import FIXED, FailsAt
 from tests.runtime.support import MODE, environment, in_both_modes, note, notes
 from tests.servers.rabbitmq.broker import RabbitServer
-from tests.waiting import until
+from tests.waiting import in_time, patience, until
 
 OFTEN = {"execution.checkpointing.interval": "50 ms", RETENTION: "RETAIN_ON_CANCELLATION"}
 SELDOM = {"execution.checkpointing.interval": "1 h"}
@@ -58,7 +57,7 @@ def jobs() -> Iterator[Callable[[Any], JobGateway]]:
     yield start
     for job in running:
         job.cancel()
-        assert job.wait(30)
+        assert job.wait(patience(30))
 
 
 Start = Callable[[Any], JobGateway]
@@ -80,7 +79,7 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
     taken = job.view.checkpoints.completed
     until(lambda: job.view.checkpoints.completed > taken + 1)
     job.cancel()
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert server.left(queue) == 0
     assert not list(tmp_path.rglob("rabbitmq-*/*.log")), "what a checkpoint covers is not kept"
 
@@ -96,7 +95,7 @@ def test_without_a_checkpoint_nothing_is_acknowledged(
     job = jobs(env)
     until(lambda: notes[queue] == ["a", "b"])
     job.cancel()
-    assert job.wait(30)
+    assert job.wait(patience(30))
     until(lambda: server.left(queue) == 2)
 
 
@@ -110,7 +109,7 @@ def test_a_job_without_checkpoints_takes_messages_for_good(
     job = jobs(env)
     until(lambda: sink.values == ["a", "b"])
     job.cancel()
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert server.left(queue) == 0
 
 
@@ -159,7 +158,7 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
         taken = job.view.checkpoints.completed
         until(lambda: job.view.checkpoints.completed > taken + 1)
         job.cancel()
-        assert job.wait(30)
+        assert job.wait(patience(30))
     until(lambda: server.left(queue) == 3)
     server.publish(queue, "d")
     env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest", MODE: mode})
@@ -233,7 +232,7 @@ def test_a_message_without_an_id_where_ids_are_needed(
     env = env_with(1, tmp_path, **OFTEN, **{"restart-strategy.type": "none", MODE: mode})
     reading(env, server, queue)
     job = jobs(env)
-    assert job.wait(30)
+    assert job.wait(patience(30))
     assert job.status is JobStatus.FAILED
     assert "has no correlation id" in str(job.error)
 
@@ -269,14 +268,12 @@ def test_an_attempt_that_fails_sends_nothing(server: RabbitServer, queue: str) -
 def test_a_server_that_cannot_be_used_is_named_before_the_job_begins(
     server: RabbitServer, queue: str, wrong: dict[str, Any], reason: str
 ) -> None:
-    begun = time.monotonic()
     env = environment(1)
     source = RMQSource(config(server, **wrong), queue, False, SimpleStringSchema())
     env.add_source(source).sink_to(CollectingSink())
-    with pytest.raises(ConnectorError, match="No connection to RabbitMQ at 127") as failed:
+    with in_time(), pytest.raises(ConnectorError, match="No connection to RabbitMQ at 127") as failed:
         env.execute("nowhere")
     assert reason in str(failed.value).lower()
-    assert time.monotonic() - begun < 10
 
 
 def test_settings_that_are_not_enough_or_too_many() -> None:

@@ -14,6 +14,7 @@ import redis
 
 from tests.places import free_port
 from tests.servers.fixtures import platform
+from tests.waiting import patience
 
 __all__ = ["platform", "server"]
 
@@ -36,7 +37,7 @@ class RedisServer:
         options += ["--dir", str(self._directory), "--save", "", "--appendonly", "yes"]
         with (self._directory / "output").open("ab") as output:
             self._process = subprocess.Popen([program, *options], stdout=output, stderr=output)
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + patience(_PATIENCE_S)
         while not self._is_up():
             assert time.monotonic() < until, (self._directory / "output").read_text()
             time.sleep(0.05)

@@ -15,6 +15,7 @@ from firesteel.datastream.connectors.redis import RedisLookupFunction
 from tests.runtime import support
 from tests.runtime.support import environment, note
 from tests.servers.redis.conftest import RedisServer
+from tests.waiting import in_time
 
 
 def look_up(records: list[Any], function: RedisLookupFunction, parallelism: int = 1) -> list[Any]:
@@ -82,7 +83,7 @@ def test_a_server_that_comes_back_is_asked_again(server: RedisServer, request: p
 
     thread = threading.Thread(target=restart)
     thread.start()
-    function = RedisLookupFunction(server.url, key, max_retries=10, max_connections=1)
+    function = RedisLookupFunction(server.url, key, max_retries=100, max_connections=1)
     assert look_up([0, 1, 2], function) == [(0, "v"), (1, "v"), (2, "v")]
     thread.join()
 
@@ -92,11 +93,9 @@ def test_a_server_that_comes_back_is_asked_again(server: RedisServer, request: p
     [("redis://127.0.0.1:1/0", "127.0.0.1:1/0"), ("redis://:wrong@127.0.0.1:{port}/0", "WRONGPASS|invalid")],
 )
 def test_a_server_that_cannot_be_used(server: RedisServer, url: str, reason: str) -> None:
-    begun = time.monotonic()
     function = RedisLookupFunction(url.format(port=server.port), str)
-    with pytest.raises(FiresteelError, match=reason):
+    with in_time(), pytest.raises(FiresteelError, match=reason):
         look_up([1], function)
-    assert time.monotonic() - begun < 10
 
 
 def test_settings_that_make_no_sense() -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.places import free_port
+from tests.waiting import patience
 
 _PATIENCE_S = 60
 _MISSING = "these tests need an S3 server: pip install 'moto[server]'"
@@ -37,7 +38,7 @@ def running(directory: Path, module: str = "moto.server") -> Iterator[str]:
 
 
 def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + patience(_PATIENCE_S)
     while time.monotonic() < until:
         assert process.poll() is None, f"{_MISSING}\n{log.read_text()[-2000:]}"
         try:

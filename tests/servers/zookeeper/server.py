@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests import pausing
 from tests.places import CACHE, fetched
+from tests.waiting import patience
 
 JARS = CACHE / "zookeeper-3.9.3"
 
@@ -50,7 +51,7 @@ class ZooKeeperServer:
             self._process = subprocess.Popen(
                 self._command, stdout=output, stderr=output, start_new_session=True
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"ZooKeeper does not start: {log.read_text()[-3000:]}")
@@ -76,5 +77,5 @@ class ZooKeeperServer:
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(20)
+            self._process.wait(patience(20))
             self._process = None

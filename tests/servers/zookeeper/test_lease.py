@@ -13,6 +13,8 @@ from firesteel.jobmanager.leadership.zookeeper import ZooKeeperLease, flink_conn
 from tests.servers.zookeeper.server import ZooKeeperServer
 from tests.waiting import until
 
+LEASE_S = 3_600  # none runs out while a machine stands still
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
@@ -23,14 +25,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer
         found.stop()
 
 
-def lease_at(server: ZooKeeperServer, cluster: str, timeout_s: float = 5) -> ZooKeeperLease:
+def lease_at(server: ZooKeeperServer, cluster: str, timeout_s: float = 60) -> ZooKeeperLease:
     return ZooKeeperLease(server.address, "/flink", cluster, timeout_s)
 
 
 @pytest.mark.row("S-LIB-06")
 def test_two_candidates(server: ZooKeeperServer) -> None:
-    first = Candidate(lease_at(server, "/two"), "a", "http://a:1", 30)
-    second = Candidate(lease_at(server, "/two"), "b", "http://b:1", 30)
+    first = Candidate(lease_at(server, "/two"), "a", "http://a:1", LEASE_S)
+    second = Candidate(lease_at(server, "/two"), "b", "http://b:1", LEASE_S)
     first.step()
     second.step()
     assert (first.confirm(), second.is_leader) == (1, False)
@@ -46,7 +48,7 @@ def test_two_candidates(server: ZooKeeperServer) -> None:
 @pytest.mark.row("S-HA-05")
 def test_it_keeps_who_leads_and_nothing_of_jobs(server: ZooKeeperServer) -> None:
     """All that a leader writes there, and what clients of Flink read: jobs and their state are files."""
-    candidate = Candidate(lease_at(server, "small"), "a", "http://a:1", 30)
+    candidate = Candidate(lease_at(server, "small"), "a", "http://a:1", LEASE_S)
     candidate.step()
     client = KazooClient(server.address)
     client.start()
@@ -81,8 +83,8 @@ def test_of_two_that_replace_one_version_one_succeeds(server: ZooKeeperServer) -
 
 
 def test_a_server_that_hangs_or_dies_is_unavailable_and_is_found_again(server: ZooKeeperServer) -> None:
-    store = lease_at(server, "away", timeout_s=1)
-    candidate = Candidate(store, "a", "http://a", 30)
+    store = lease_at(server, "away", timeout_s=3)
+    candidate = Candidate(store, "a", "http://a", LEASE_S)
     candidate.step()
     server.pause()
     with pytest.raises(LeaseUnavailableError, match="does not answer"):

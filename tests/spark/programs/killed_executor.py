@@ -28,7 +28,7 @@ RECORDS = 20_000
 EPOCH = 5_000  # records of one of the three splits: two epochs
 KEYS = 61
 PARALLELISM = 3  # on two cores: when the first result task has ended, one has yet to begin
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 ROUTINGS = ("deterministic", "random", "silent")
 
 
@@ -70,15 +70,12 @@ def kill_after_first_result(session: SparkSession, folder: Path, silently: bool)
         infos = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
         if (folder / "executor").exists() and any(i is not None and i.numCompletedTasks >= 1 for i in infos):
             executor = psutil.Process(int((folder / "executor").read_text()))
+            before = set(ids_of_executors(session))
+            executor.suspend() if silently else executor.kill()
+            while before <= set(ids_of_executors(session)) and time.monotonic() < deadline:
+                time.sleep(0.05)  # until Spark has seen it
             if silently:
-                before = set(ids_of_executors(session))
-                executor.suspend()
-                while before <= set(ids_of_executors(session)) and time.monotonic() < deadline:
-                    time.sleep(0.1)
                 executor.kill()
-            else:
-                executor.kill()
-                time.sleep(1)  # Spark has seen it
             (folder / "killed").touch()
             return
         time.sleep(0.01)

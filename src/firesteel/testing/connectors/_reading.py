@@ -24,7 +24,7 @@ from firesteel.connectors.base import (
 
 MANY: Final = 1_000_000
 BYTES: Final = 1 << 30
-PATIENCE_S: Final = 10.0  # how long a source may take to see what is there
+PATIENCE_S: Final = 60.0  # how long a source may take to see what is there, on a slow machine too
 _LARGEST_CHUNK: Final = 4096
 _STEP_MS: Final = 1_000  # of the job's clock, from epoch to epoch
 _ENDLESS: Final = 100_000  # ranges; no source under test has as many
