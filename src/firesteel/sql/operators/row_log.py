@@ -52,6 +52,19 @@ class RowLog:
         self._ends = np.cumsum([*sizes, size])
         return first
 
+    def range(self, start: int, stop: int) -> list[list[pa.Array]]:
+        """The columns of the rows from *start* up to *stop*, in parts, without a copy."""
+        parts = []
+        first = int(np.searchsorted(self._ends, start, side="right"))
+        for piece in range(first, len(self._pieces)):
+            low = int(self._ends[piece - 1]) if piece else 0
+            if low >= stop:
+                break
+            begin = max(start, low)
+            length = min(stop, int(self._ends[piece])) - begin
+            parts.append([array.slice(begin - low, length) for array in self._pieces[piece]])
+        return parts
+
     def take(self, rows: Array, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """The columns of some rows; *columns*: some of them."""
         chosen = range(len(self._types)) if columns is None else columns
