@@ -24,7 +24,6 @@ from firesteel.sql.operators.row_log import RowLog
 from firesteel.sql.values import array_of
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
 from firesteel.state.column_keys import hash_codes, identities
-from firesteel.state.columns import TOMBSTONE
 from firesteel.state.hash_codes import groups_of_codes
 from firesteel.state.line import StateLine, restored
 from firesteel.state.reader import StateReader
@@ -364,7 +363,7 @@ def test_other_numbers_of_subtasks_find_the_rows_of_their_key_groups(monkeypatch
         rows: Rows = [(number, "text", epoch) for number in range(epoch, 1000, 3)]
         driver.run((one, two)[epoch % 2], lambda op, rows=rows: add(column_of(op), rows))
     groups = groups_of_codes(hash_codes([pa.array(range(1000), pa.int64())], 1000), 128)
-    for part in (range(0, 50), range(50, 128)):
+    for part in (range(50), range(50, 128)):
         line = restored([driver.line], part, "restored")
         state = SubtaskState(
             job_id="job", attempt=2, vertex_id="v", subtask=0, max_parallelism=128, key_groups=part,

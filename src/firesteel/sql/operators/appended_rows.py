@@ -1,9 +1,9 @@
 """Rows by key that are only ever added: what a join keeps of an input without retractions.
 
-They are columns in memory (``keyed_log``), and pieces of columns where they are stored (``packed_rows``): what an
-epoch adds to a bucket of keys (``row_buckets``) is an entry of its own, so no stored row is read to add one.
-Entries of a bucket that have become many are put together; that adds no row, so processes that follow the state
-pass over it.
+They are columns in memory (``keyed_log``), and pieces of columns where they are stored (``packed_rows``):
+what an epoch adds to a bucket of keys (``row_buckets``) is an entry of its own, so no stored row is read to
+add one. Entries of a bucket that have become many are put together; that adds no row, so processes that
+follow the state pass over it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class AppendedRows(Column):
         self._hold(pieces, lambda found: np.fromiter(map(wanted.__contains__, found), bool, len(found)))
 
     def _buckets_of(self, codes: Array) -> Iterator[bytes]:
-        """How the names of entries begin that may have rows of keys: those of a key in the order of its rows."""
+        """How the names of entries begin that may have rows of keys; of a key in the order of its rows."""
         groups, hashes = self._core.group_keys.groups_of(codes), row_buckets.hashes_of(codes)
         widest = {group: self._width_of(group) for group in np.unique(groups).tolist()}
         of_keys = np.array([widest[group] for group in groups.tolist()])
@@ -260,7 +260,7 @@ class AppendedRows(Column):
         at = pa.array(order)
         stops = [*starts[1:].tolist(), count]
         cuts = [
-            list(range(start + _ENTRY_ROWS, stop, _ENTRY_ROWS)) + [stop]
+            [*range(start + _ENTRY_ROWS, stop, _ENTRY_ROWS), stop]
             for start, stop in zip(starts.tolist(), stops, strict=True)
         ]
         pieces = self._packed.pack([array.take(at) for array in arrays], count, list(chain(*cuts)))

@@ -1,4 +1,4 @@
-"""A log of rows and where those of each key are: the rows of one side of a join, as far as they are in memory."""
+"""A log of rows and where those of each key are: one side of a join, as far as it is in memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class KeyedLog:
 
     def _hashes(self, names: Sequence[Any]) -> Array:
         numbers = names if self._is_exact else list(map(hash, names))
-        return mixed(np.array(numbers, np.int64))
+        return mixed(np.asarray(numbers, np.int64))
 
     def _taken(self, names: Sequence[Any], hashes: Array, runs: Array, apart: bool) -> Array:
         """Which keys have the hash of another one."""

@@ -1,7 +1,7 @@
 """Rows as bytes, whole columns at once: what is stored of rows that are never looked for by their bytes.
 
-Some rows are one *piece*. It has what has a fixed width of each row, row after row, and then the values of each
-column without one, column after column. Numbers are little-endian::
+Some rows are one *piece*. It has what has a fixed width of each row, row after row, and then the values of
+each column without one, column after column. Numbers are little-endian::
 
     number of rows (4)   bytes of each column without a fixed width (4 each)
     for each row and column: 1 if it is null (1), its value or the length of its value (4)
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -110,10 +110,10 @@ class PackedRows:
             offsets, data = _offsets_and_data(_as_bytes(array, column))
             fixed[:, value] = _numbers(np.diff(offsets))
             free.append((data, offsets[cuts].tolist()))
-        heads, head = memoryview(fixed.reshape(-1)), self._head.pack
+        heads, head = fixed.reshape(-1).data, self._head.pack
         bounds = cuts.tolist()
         pieces = []
-        for i, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        for i, (start, stop) in enumerate(pairwise(bounds)):
             values = [data[at[i] : at[i + 1]] for data, at in free]
             rows = heads[start * self._fixed : stop * self._fixed]
             pieces.append(b"".join([head(stop - start, *map(len, values)), rows, *values]))
@@ -165,7 +165,7 @@ class PackedRows:
 
 
 def _offsets_and_data(array: pa.Array) -> tuple[Array, memoryview]:
-    """Where each value of an array of bytes without nulls begins, and where the last one ends, in the bytes."""
+    """Where each value of an array of bytes without nulls begins, and the last one ends, and the bytes."""
     _, offsets, data = array.buffers()
     if not len(array) or data is None:
         return np.zeros(len(array) + 1, np.int32), memoryview(b"")

@@ -1,9 +1,9 @@
-"""Where rows that are only added are stored: in *buckets*, which are parts of a key group by the hash of the key.
+"""Where rows that are only added are stored: in *buckets*, parts of a key group by the hash of the key.
 
-What an epoch adds to a bucket is one entry, so there are few entries, and the rows of a key are found by reading
-its buckets. A group begins with one bucket. As the state grows new rows go to more and smaller ones, so that a
-bucket stays about as large as what is worth reading for one key; what is stored already stays where it is, so a
-key has a bucket for each *width* (bits of the hash) that its group has had.
+What an epoch adds to a bucket is one entry, so there are few entries, and the rows of a key are found by
+reading its buckets. A group begins with one bucket. As the state grows new rows go to more and smaller ones,
+so that a bucket stays about as large as what is worth reading for one key; what is stored already stays where
+it is, so a key has a bucket for each *width* (bits of the hash) that its group has had.
 
 An entry lies under a typed key of its own, which stands for the bucket::
 
@@ -54,7 +54,8 @@ NAME_BYTES: Final = 9
 
 def hashes_of(codes: Array) -> Array:
     """Hashes of 32 bits of keys, of which *codes* are the hash codes: key groups depend on those, too."""
-    return mixed(codes) >> np.uint64(64 - _HASH_BITS)
+    hashes: Array = mixed(codes) >> np.uint64(64 - _HASH_BITS)
+    return hashes
 
 
 def prefixes_of(hashes: Array, widths: Array | int) -> Array:
