@@ -60,7 +60,8 @@ def hashes_of(codes: Array) -> Array:
 
 def prefixes_of(hashes: Array, widths: Array | int) -> Array:
     """The first bits of hashes, as many as *widths* say."""
-    return (hashes >> (np.uint64(_HASH_BITS) - np.asarray(widths, np.uint64))).astype(np.int64)
+    found: Array = hashes >> (np.uint64(_HASH_BITS) - np.asarray(widths, np.uint64))
+    return found.astype(np.int64)
 
 
 def width_for(group_bytes: float) -> int:
