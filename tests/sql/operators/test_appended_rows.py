@@ -111,8 +111,27 @@ class AppendedMachine(ColumnMachine):
 
     @rule(data=st.data(), repeat=st.sampled_from([1, 1, 1, 50]))
     def add(self, data: st.DataObject, repeat: int) -> None:
+        self.put(data.draw(st.lists(self.keys, min_size=1, max_size=6)), repeat)
+
+    @rule(data=st.data(), epochs=st.sampled_from([2, 4, 9]), processes=st.integers(1, 3))
+    def go_on(self, data: st.DataObject, epochs: int, processes: int) -> None:
+        """Epochs in processes that follow each other: their entries become few."""
+        keys = data.draw(st.lists(self.keys, unique=True, min_size=1, max_size=2))
+        for epoch in range(epochs):
+            self.put(keys, 1)
+            self.commit(epoch % processes, False)
+            if epoch % 2:
+                assert self.looked_up(keys) == [self.model[repr(k).encode()] for k in keys]
+
+    @rule()
+    def complete(self) -> None:
+        """As when so many keys were missed that all is read."""
+        if not self.state.complete:
+            self.state._core.complete_cache()
+
+    def put(self, keys: list[Any], repeat: int) -> None:
         rows: Rows = []
-        for key in data.draw(st.lists(self.keys, min_size=1, max_size=6)):
+        for key in keys:
             for _ in range(repeat):
                 self.number += 1
                 rows.append((key, None if self.number % 5 == 0 else "text" * (self.number % 3), self.number))
@@ -467,9 +486,11 @@ def test_rows_take_up_to_twice_the_memory_of_their_columns(rows_a_key: int) -> N
     process.begin(driver.line, 0)
     operator = process.operator("op")
     size = 0
-    columns = [
-        appended_rows_state(operator, name, INTEGER, (0,), False, "shape") for name in ("left", "right")
-    ]
+    first, *columns = (
+        appended_rows_state(operator, name, INTEGER, (0,), False, "shape")
+        for name in ("first", "left", "right")
+    )
+    add(first, [(1, "text", 1)])  # what is imported for it is no memory of rows
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()

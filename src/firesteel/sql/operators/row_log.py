@@ -38,7 +38,7 @@ class RowLog:
         first = len(self)
         if not count:
             return first
-        self._pieces.append(list(arrays))
+        self._pieces.append([_copied(array) for array in arrays])
         self._levels.append(count.bit_length() // 2)
         sizes = [*np.diff(self._ends, prepend=0).tolist(), count]
         while (start := self._together()) is not None:
@@ -101,3 +101,9 @@ class RowLog:
             return [self._pieces[piece][i] for i in columns]
         places = pa.array(rows - start)
         return [self._pieces[piece][i].take(places) for i in columns]
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    """The same values in buffers of their own: those that they come in may be a part of larger ones."""
+    half = len(array) // 2
+    return pa.concat_arrays([array.slice(0, half), array.slice(half)])
