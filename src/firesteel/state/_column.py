@@ -74,6 +74,17 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         data = [key if type(key) is bytes else typed_bytes(key) for key in keys]
         return [start + key for start, key in zip(entry_starts(groups, data), data, strict=True)]
 
+    def groups_of(self, codes: Any) -> Any:
+        """The key groups of keys of columns, of which *codes* are the hash codes, as an array."""
+        from firesteel.state.hash_codes import groups_of_codes
+
+        groups = groups_of_codes(codes, self._max_parallelism)
+        own = self._key_groups
+        strange = (groups < own.start) | (groups >= own.stop)
+        if strange.any():
+            self._require_own(codes[strange].tolist(), groups[strange].tolist())
+        return groups
+
     def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
         """Know keys, all of those that are new at once: for who is going to ask for each of them."""
         new = [key for key in keys if key not in self]

@@ -113,8 +113,12 @@ class StateCore:
     def entries(self, key: CanonicalKey, column: bytes) -> Iterator[Slice]:
         """The committed entries of a key in a column, in order, some at a time, read as they are asked for:
         the rests of their keys, and their values. Good for this epoch only."""
+        return self.entries_under(self.group_keys[key] + column)
+
+    def entries_under(self, prefix: bytes) -> Iterator[Slice]:
+        """The same of all entries whose keys begin with *prefix*."""
         self._count_miss()
-        return self._rests(self.group_keys[key] + column)
+        return self._rests(prefix)
 
     def _rests(self, prefix: bytes) -> Iterator[Slice]:
         cut = len(prefix)

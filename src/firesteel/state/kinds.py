@@ -174,6 +174,7 @@ KINDS: Final = Registry(
         "partial matches": "firesteel.cep.match_column",
         "partial matches by pattern": "firesteel.cep.match_column",
         "sessions": "firesteel.state.sessions",
+        "table appended rows": "firesteel.sql.operators.appended_rows",
         "table maps": "firesteel.sql.operators.map_state",
         "table rows": "firesteel.sql.operators.row_state",
         "time buffer": "firesteel.state.time_buffer",

@@ -15,19 +15,23 @@ from hypothesis.stateful import initialize, rule
 
 from firesteel.common.columns import Columns
 from firesteel.sql import types as t
-from firesteel.sql.operators import appended_rows, hash_index
-from firesteel.sql.operators.appended_rows import AppendedRows, KeyedLog, appended_rows_state
+from firesteel.sql.operators import appended_rows, hash_index, row_buckets
+from firesteel.sql.operators.appended_rows import AppendedRows, appended_rows_state
 from firesteel.sql.operators.hash_index import RunIndex, mixed
+from firesteel.sql.operators.keyed_log import KeyedLog
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.row_log import RowLog
 from firesteel.sql.values import array_of
-from firesteel.state.backend import OperatorState, StateLimits
+from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
 from firesteel.state.column_keys import hash_codes, identities
+from firesteel.state.hash_codes import groups_of_codes
+from firesteel.state.line import StateLine, restored
 from firesteel.state.reader import StateReader
+from firesteel.state.rows import of_column, rows_of as stored_rows_of
 from tests.budget import examples
 from tests.state.machine import LIMITS, ColumnMachine, as_test
 from tests.state.support import GROUPS, Driver
-from tests.state.test_model import COLD
+from tests.state.test_model import COLD, LARGE
 
 INTEGER = t.RowType.of(("k", "v", "w"), (t.BigIntType(), t.VarCharType(), t.BigIntType()))
 TEXT = t.RowType.of(("k", "v", "w"), (t.VarCharType(), t.VarCharType(), t.BigIntType()))
@@ -57,8 +61,31 @@ class AppendedMachine(ColumnMachine):
     row: t.RowType
     keys: Any
 
-    @initialize(limits=LIMITS, local=st.booleans())
-    def start(self, limits: StateLimits, local: bool) -> None:
+    @initialize(
+        limits=LIMITS,
+        local=st.booleans(),
+        bucket=st.sampled_from([1, 30, row_buckets.BUCKET_BYTES]),
+        together=st.sampled_from([2, 3, row_buckets.TOGETHER]),
+        large=st.sampled_from([150, row_buckets.LARGE_BYTES]),
+        at_once=st.sampled_from([100, appended_rows._AT_ONCE_BYTES]),
+        joined=st.sampled_from([1, appended_rows._JOINED_BYTES]),
+    )
+    def start(
+        self,
+        limits: StateLimits,
+        local: bool,
+        bucket: int,
+        together: int,
+        large: int,
+        at_once: int,
+        joined: int,
+    ) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(row_buckets, "BUCKET_BYTES", bucket)
+        self.patch.setattr(row_buckets, "TOGETHER", together)
+        self.patch.setattr(row_buckets, "LARGE_BYTES", large)
+        self.patch.setattr(appended_rows, "_AT_ONCE_BYTES", at_once)
+        self.patch.setattr(appended_rows, "_JOINED_BYTES", joined)
         self.start_at(0, limits, local)
         self.number = 0
 
@@ -84,8 +111,27 @@ class AppendedMachine(ColumnMachine):
 
     @rule(data=st.data(), repeat=st.sampled_from([1, 1, 1, 50]))
     def add(self, data: st.DataObject, repeat: int) -> None:
+        self.put(data.draw(st.lists(self.keys, min_size=1, max_size=6)), repeat)
+
+    @rule(data=st.data(), epochs=st.sampled_from([2, 4, 9]), processes=st.integers(1, 3))
+    def go_on(self, data: st.DataObject, epochs: int, processes: int) -> None:
+        """Epochs in processes that follow each other: their entries become few."""
+        keys = data.draw(st.lists(self.keys, unique=True, min_size=1, max_size=2))
+        for epoch in range(epochs):
+            self.put(keys, 1)
+            self.commit(epoch % processes, False)
+            if epoch % 2:
+                assert self.looked_up(keys) == [self.model[repr(k).encode()] for k in keys]
+
+    @rule()
+    def complete(self) -> None:
+        """As when so many keys were missed that all is read."""
+        if not self.state.complete:
+            self.state._core.complete_cache()
+
+    def put(self, keys: list[Any], repeat: int) -> None:
         rows: Rows = []
-        for key in data.draw(st.lists(self.keys, min_size=1, max_size=6)):
+        for key in keys:
             for _ in range(repeat):
                 self.number += 1
                 rows.append((key, None if self.number % 5 == 0 else "text" * (self.number % 3), self.number))
@@ -113,6 +159,7 @@ class AppendedMachine(ColumnMachine):
             process.close()
         if self.local:
             shutil.rmtree(self.local, ignore_errors=True)
+        self.patch.undo()
 
 
 class IntegerMachine(AppendedMachine):
@@ -128,20 +175,17 @@ TestTexts = as_test(TextMachine)
 
 
 class PoorMachine(TextMachine):
-    """Texts under hashes that nearly all of them share."""
+    """Texts under hashes that nearly all of them share, in memory and in what is stored."""
 
-    @initialize(limits=LIMITS, local=st.booleans())
-    def start(self, limits: StateLimits, local: bool) -> None:
-        self.patch = pytest.MonkeyPatch()
+    def start_at(self, now: int, limits: StateLimits, local: bool) -> None:
+        def few(codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            return (codes % np.uint32(2)).astype(np.uint64) << np.uint64(31)
+
         self.patch.setattr(
             KeyedLog, "_hashes", lambda self, names: mixed(np.array([hash(n) % 2 for n in names], np.int64))
         )
-        super().start(limits, local)
-
-    def teardown(self) -> None:
-        super().teardown()
-        if hasattr(self, "patch"):
-            self.patch.undo()
+        self.patch.setattr(row_buckets, "hashes_of", few)
+        super().start_at(now, limits, local)
 
 
 TestCollisions = as_test(PoorMachine)
@@ -240,6 +284,188 @@ def test_a_key_with_many_rows_in_an_epoch_has_several_entries() -> None:
     assert rows_of(arrays) == rows
 
 
+def column_of(operator: OperatorState, row: t.RowType = INTEGER) -> AppendedRows:
+    return appended_rows_state(operator, "rows", row, (0,), False, "shape")
+
+
+def add(column: AppendedRows, rows: Rows, row: t.RowType = INTEGER) -> None:
+    found, lengths = keyed(row, rows)
+    column.add(found.segments.names, lengths, found.rows.arrays)
+
+
+def look(column: AppendedRows, *keys: int) -> list[Rows]:
+    array = pa.array(keys, pa.int64())
+    counts, arrays = column.look(identities([array], len(keys)), hash_codes([array], len(keys)))
+    found, ends = rows_of(arrays), np.cumsum(counts).tolist()
+    return [found[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+
+
+def entries_of(line: StateLine, driver: Driver) -> dict[bytes, bytes]:
+    """The entries of rows."""
+    process = driver.process()
+    process.begin(line, 0)
+    found = process._core.overlay.scan_all(0, 127)
+    process.close()
+    return found
+
+
+def test_an_epoch_adds_one_entry_to_each_key_group() -> None:
+    driver = Driver()
+    rows: Rows = [(number, "text", number) for number in range(5000)]
+    driver.run(driver.process(), lambda op: add(column_of(op), rows))
+    entries = entries_of(driver.line, driver)
+    assert {int.from_bytes(name[:2], "big") for name in entries} == set(GROUPS)
+    assert len(entries) == len(GROUPS)
+
+
+def test_entries_become_few() -> None:
+    """So many epochs that each bucket is put together many times; what is read by then is read once."""
+    driver = Driver()
+    one, two = driver.process(), driver.process()
+    keys = [7, 7_000_000_007]
+    for epoch in range(300):
+        rows: Rows = [(key, "text", epoch) for key in keys]
+        driver.run((one, two)[epoch % 3 == 0], lambda op, rows=rows: add(column_of(op), rows))
+    entries = entries_of(driver.line, driver)
+    assert len(entries) <= 2 * 3 * (row_buckets.TOGETHER - 1)
+    expected = [[(key, "text", epoch) for epoch in range(300)] for key in keys]
+    for process in (one, two, driver.process()):
+        assert driver.run(process, lambda op: look(column_of(op), *keys)) == expected
+
+
+def test_large_entries_are_not_written_again() -> None:
+    driver = Driver()
+    process = driver.process()
+    written = 0
+    for epoch in range(40):
+        rows: Rows = [(1, "a long text " * 8, number) for number in range(400)]
+        driver.run(process, lambda op, rows=rows: add(column_of(op), rows))
+        delta = driver.line.deltas[-1].run
+        assert delta is not None
+        written += delta.length
+        assert epoch == 0 or delta.entries == 1
+    assert written < 1.1 * sum(map(len, entries_of(driver.line, driver).values()))
+
+
+def test_buckets_become_smaller_as_the_state_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is found in the buckets of all widths that its group has had, by a process that holds nothing."""
+    monkeypatch.setattr(row_buckets, "BUCKET_BYTES", 500)
+    driver = Driver(limits=COLD)
+    process = driver.process()
+    keys = range(0, 4000, 37)
+    for epoch in range(12):
+        rows: Rows = [(number, f"text {epoch}", epoch) for number in range(400 * epoch)]
+        driver.run(process, lambda op, rows=rows: rows and add(column_of(op), rows))
+    names = [name for name in entries_of(driver.line, driver) if not row_buckets.is_width(name)]
+    assert len({name[4] for name in names}) > 2
+    read: list[int] = []
+    other = driver.process()
+    other.begin(driver.line, 0)
+    core, unlimited = other._core, other._core.entries_under
+    monkeypatch.setattr(
+        type(core), "entries_under", lambda self, prefix: (read.append(len(prefix)), unlimited(prefix))[1]
+    )
+    column = column_of(other.operator("op"))
+    core.miss_limit = 10**9
+    expected = [[(key, f"text {e}", e) for e in range(12) if key < 400 * e] for key in keys]
+    assert look(column, *keys) == expected
+    assert not core.complete
+    assert len(read) < 3 * len(keys)
+    assert len(column._held.log) == sum(map(len, expected)), "nothing is held of other keys"
+
+
+def test_other_numbers_of_subtasks_find_the_rows_of_their_key_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_buckets, "BUCKET_BYTES", 2000)
+    driver = Driver()
+    one, two = driver.process(), driver.process()
+    for epoch in range(20):
+        rows: Rows = [(number, "text", epoch) for number in range(epoch, 1000, 3)]
+        driver.run((one, two)[epoch % 2], lambda op, rows=rows: add(column_of(op), rows))
+    groups = groups_of_codes(hash_codes([pa.array(range(1000), pa.int64())], 1000), 128)
+    for part in (range(50), range(50, 128)):
+        line = restored([driver.line], part, "restored")
+        state = SubtaskState(
+            job_id="job", attempt=2, vertex_id="v", subtask=0, max_parallelism=128, key_groups=part,
+            files=driver.files,
+        )  # fmt: skip
+        state.begin(line, 0)
+        keys = np.flatnonzero((groups >= part.start) & (groups < part.stop)).tolist()
+        expected = [
+            [(key, "text", epoch) for epoch in range(20) if key >= epoch and (key - epoch) % 3 == 0]
+            for key in keys
+        ]
+        assert look(column_of(state.operator("op")), *keys) == expected
+
+
+def test_stored_rows_are_shown_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To whoever reads state as data."""
+    monkeypatch.setattr(row_buckets, "BUCKET_BYTES", 100)
+    driver = Driver()
+    process = driver.process()
+    rows: Rows = [(number % 70, None if number % 2 else "text", number) for number in range(200)]
+    for start in (0, 100):
+        driver.run(process, lambda op, start=start: add(column_of(op), rows[start : start + 100]))
+    other = driver.process()
+    other.begin(driver.line, 0)
+    state = next(entry for entry in other.catalog if entry.name == "rows")
+    found = {
+        row.key: row.value
+        for group in GROUPS
+        for row in stored_rows_of(state)(
+            of_column(
+                other._core.overlay.stream(group.to_bytes(2, "big")), column_of(other.operator("op")).id
+            )
+        )
+    }
+    assert found == {key: [list(row) for row in rows if row[0] == key] for key in range(70)}
+
+
+def test_a_cache_counts_the_entries_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of memory is in entries, and an entry has many rows."""
+    driver = Driver(limits=LARGE)
+    process = driver.process()
+    for epoch in range(3):
+        rows: Rows = [(number, "text", epoch) for number in range(5000)]
+        driver.run(process, lambda op, rows=rows: add(column_of(op), rows))
+    process.begin(driver.line, 0)
+    column = column_of(process.operator("op"))
+    assert column.cached() == 3 * len(GROUPS)
+    column.evict(0.5)
+    assert abs(column.cached() - 1.5 * len(GROUPS)) < 3
+    other = driver.process()
+    other.begin(driver.line, 0)
+    column = column_of(other.operator("op"))
+    assert column.cached() == 3 * len(GROUPS)
+    assert look(column, 1) == [[(1, "text", epoch) for epoch in range(3)]]
+    assert column.cached() == 3 * len(GROUPS)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.integers(0, 300), max_size=12), st.integers(0, 4000), st.integers(0, 4000))
+def test_a_log_gives_a_range_of_rows(sizes: list[int], one: int, other: int) -> None:
+    log = RowLog([pa.int64()])
+    for size in sizes:
+        log.append([pa.array(range(len(log), len(log) + size), pa.int64())], size)
+    start, stop = sorted(min(place, len(log)) for place in (one, other))
+    assert [n for part in log.range(start, stop) for n in part[0].to_pylist()] == list(range(start, stop))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(20, 40), st.integers(0, 2**32 - 1)), min_size=1, max_size=50),
+    st.dictionaries(st.integers(20, 40), st.sampled_from(row_buckets.WIDTHS)),
+)
+def test_rows_are_placed_by_group_and_hash(rows: list[tuple[int, int]], widths: dict[int, int]) -> None:
+    groups, hashes = (np.array(column) for column in zip(*rows, strict=True))
+    order, starts, heads = row_buckets.placed(groups, hashes.astype(np.uint64), widths)
+    expected: dict[tuple[int, int, int], list[int]] = {}
+    for number, (group, hash_) in enumerate(rows):
+        width = widths.get(group, 0)
+        expected.setdefault((group, width, hash_ >> 32 - width), []).append(number)
+    found = np.split(order, starts[1:])
+    assert {head: part.tolist() for head, part in zip(heads, found, strict=True)} == expected
+
+
 def test_no_two_numbers_are_mixed_into_one() -> None:
     numbers = np.concatenate([np.arange(-5000, 5000), np.arange(5000) << 40, np.array([-(2**63), 2**63 - 1])])
     assert len(np.unique(hash_index.mixed(numbers))) == len(np.unique(numbers))
@@ -260,9 +486,11 @@ def test_rows_take_up_to_twice_the_memory_of_their_columns(rows_a_key: int) -> N
     process.begin(driver.line, 0)
     operator = process.operator("op")
     size = 0
-    columns = [
-        appended_rows_state(operator, name, INTEGER, (0,), False, "shape") for name in ("left", "right")
-    ]
+    first, *columns = (
+        appended_rows_state(operator, name, INTEGER, (0,), False, "shape")
+        for name in ("first", "left", "right")
+    )
+    add(first, [(1, "text", 1)])  # what is imported for it is no memory of rows
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()

@@ -43,16 +43,18 @@ def same(found: list[pa.Array], expected: list[pa.Array]) -> bool:
 def test_rows_come_back(table: tuple[t.RowType, list[pa.Array], int], data: st.DataObject) -> None:
     row, arrays, count = table
     packed = PackedRows(row)
-    bytes_of_rows, ends = packed.pack(arrays, count)
-    assert len(ends) == count
-    assert len(bytes_of_rows) == (ends[-1] if count else 0)
-    cuts = sorted(data.draw(st.sets(st.sampled_from(ends.tolist())))) if count else []
-    pieces = [bytes_of_rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(bytes_of_rows)], strict=True)]
-    found, length = packed.unpack(pieces)
-    assert length == count
-    assert same(found, arrays)
-    for array in found:
-        array.validate(full=True)
+    cuts = sorted(data.draw(st.sets(st.integers(1, count - 1)))) if count > 1 else []
+    stops = [*cuts, count] if count else []
+    pieces = packed.pack(arrays, count, stops)
+    assert len(pieces) == len(stops)
+    joined = [packed.joined(pieces)] if count else []
+    for some in (pieces, joined):
+        found, length = packed.unpack(some)
+        assert length == count
+        assert same(found, arrays)
+        for array in found:
+            array.validate(full=True)
+    assert joined == packed.pack(arrays, count, [count] if count else [])
 
 
 @pytest.mark.parametrize("most", [1, 100, 1000])
@@ -61,12 +63,8 @@ def test_what_is_too_large_for_arrow_is_worked_on_in_parts(
 ) -> None:
     row = t.RowType.of(("a", "b"), (t.VarCharType(), t.BigIntType()))
     arrays = [pa.array(["x" * (n % 9) for n in range(100)]), pa.array(range(100), pa.int64())]
-    whole, ends = PackedRows(row).pack(arrays, 100)
+    pieces = PackedRows(row).pack(arrays, 100, range(1, 101))
     monkeypatch.setattr(packed_rows, "_MOST_BYTES", most)
-    parts, ends_of_parts = PackedRows(row).pack(arrays, 100)
-    assert parts == whole
-    assert np.array_equal(ends, ends_of_parts)
-    pieces = [whole[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
     found, count = PackedRows(row).unpack(pieces)
     assert count == 100
     assert same(found, arrays)
@@ -77,20 +75,22 @@ def test_bytes_do_not_depend_on_what_lies_under_a_null() -> None:
     mask = np.array([False, True])
     one = [pa.array([1, 2], pa.int64(), mask=mask), pa.array(["a", "b"], pa.string(), mask=mask)]
     other = [pa.array([1, 3], pa.int64(), mask=mask), pa.array(["a", "longer"], pa.string(), mask=mask)]
-    assert PackedRows(row).pack(one, 2)[0] == PackedRows(row).pack(other, 2)[0]
+    assert PackedRows(row).pack(one, 2, [2]) == PackedRows(row).pack(other, 2, [2])
 
 
 def test_stored_rows_are_read_for_ever() -> None:
     """The bytes of savepoints."""
     row = t.RowType.of(("a", "b", "c"), (t.IntType(), t.VarCharType(), t.ArrayType(element_type=t.IntType())))
     stored = bytes.fromhex(
-        "19000000" "00" "07000000" "00" "03000000" "00" "03000000" "c3a978" "920102"
-        "13000000" "01" "00000000" "01" "00000000" "01" "00000000"
+        "02000000" "03000000" "03000000"
+        "00" "07000000" "00" "03000000" "00" "03000000"
+        "01" "00000000" "01" "00000000" "01" "00000000"
+        "c3a978" "920102"
     )  # fmt: skip
     arrays, count = PackedRows(row).unpack([stored])
     assert count == 2
     assert [a.to_pylist() for a in arrays] == [[7, None], ["\u00e9x", None], [[1, 2], None]]
-    assert PackedRows(row).pack(arrays, 2)[0] == stored
+    assert PackedRows(row).pack(arrays, 2, [2]) == [stored]
 
 
 def test_rows_are_read_without_their_type() -> None:
@@ -110,7 +110,8 @@ def test_rows_are_read_without_their_type() -> None:
         pa.array([True, False], pa.bool_()),
     ]
     packed = PackedRows(row)
-    data, _ = packed.pack([a.cast(arrow_type(k)) for a, k in zip(rows, row.types, strict=True)], 2)
+    arrays = [a.cast(arrow_type(k)) for a, k in zip(rows, row.types, strict=True)]
+    [data] = packed.pack(arrays, 2, [2])
     assert unpacked_values(packed.layout, data) == [
         [-1, "\u00e9", 0.5, -125, [1, None], 1],
         [None, "", None, None, [], 0],

@@ -1,151 +1,52 @@
 """Rows by key that are only ever added: what a join keeps of an input without retractions.
 
-They are columns in memory, in the order in which they came, and an index says where those of a key are. What
-an epoch adds to a key is an entry of its own, so no stored row is read to add one.
+They are columns in memory (``keyed_log``), and pieces of columns where they are stored (``packed_rows``):
+what an epoch adds to a bucket of keys (``row_buckets``) is an entry of its own, so no stored row is read to
+add one. Entries of a bucket that have become many are put together; that adds no row, so processes that
+follow the state pass over it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql.arrow import arrow_type
-from firesteel.sql.operators.hash_index import RunIndex, expanded, mixed
+from firesteel.sql.operators import row_buckets
+from firesteel.sql.operators.keyed_log import KeyedLog
 from firesteel.sql.operators.packed_rows import PackedRows, unpacked_values
-from firesteel.sql.operators.row_log import RowLog
+from firesteel.sql.operators.row_buckets import EntryTails, bucket_start, width_start
 from firesteel.sql.types import RowType
 from firesteel.state.catalog import CatalogEntry
-from firesteel.state.column_keys import (
-    canonical_column_keys,
-    entry_keys,
-    group_rows,
-    hash_codes,
-    identities,
-    identity_of_canonical,
-    is_integer_like,
-)
-from firesteel.state.columns import TOMBSTONE, CanonicalKey, Column, canonical_of, key_data
+from firesteel.state.column_keys import canonical_column_keys, hash_codes, identities, identity_of_canonical
+from firesteel.state.columns import TOMBSTONE, CanonicalKey, Column
 from firesteel.state.kinds import KINDS, StateKind
-from firesteel.state.rows import Entry, RowsOf, rows_by_key
+from firesteel.state.rows import Entry, RowsOf, StoredRow
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state.backend import OperatorState
 
-__all__ = ["APPENDED", "AppendedRows", "KeyedLog", "appended_rows_state"]
+__all__ = ["APPENDED", "AppendedRows", "appended_rows_state"]
 
+T = TypeVar("T")
 Array = np.ndarray[Any, Any]
-#: An entry holds so many rows at most. Its name: the number of the epoch, then its number within that.
+#: Identities of keys, one for each row -> which rows are chosen.
+Chosen: TypeAlias = Callable[[Sequence[Any]], Array]
+#: An entry of an epoch holds so many rows at most. Its number: that of the epoch, then its own within that.
 _ENTRY_ROWS: Final = 1024
 _ENTRY_BITS: Final = 24
-_AS: Final = ", as "
-
-
-class KeyedLog:
-    """Rows, and where those of a key are.
-
-    :param keys: columns of the rows that are their key.
-    :param nulls: whether a column of a key may be null.
-    """
-
-    def __init__(self, row: RowType, keys: Sequence[int], nulls: bool) -> None:
-        self._types = [arrow_type(kind) for kind in row.types]
-        self._keys = keys
-        #: No two keys have one hash.
-        self._is_exact = len(keys) == 1 and is_integer_like(self._types[keys[0]]) and not nulls
-        self._clear()
-
-    def _clear(self) -> None:
-        self.log = RowLog(self._types)
-        self.index = RunIndex()
-        self._forgotten = 0  # rows that are no key's any more
-
-    def key_arrays(self, rows: Array) -> list[pa.Array]:
-        """The columns of the keys of rows."""
-        return self.log.take(rows, self._keys)
-
-    def names_of(self, rows: Array) -> list[Any]:
-        """The identities of the keys of rows."""
-        return identities(self.key_arrays(rows), len(rows))
-
-    def find(self, names: Sequence[Any]) -> Array:
-        """The newest run of each of some keys, or ``NOTHING``."""
-        return self._find(names, apart=False)[1]
-
-    def _find(self, names: Sequence[Any], apart: bool) -> tuple[Array, Array]:
-        """The hash under which each key is, or would be, and its newest run.
-
-        :param apart: keys that are new have different hashes, too.
-        """
-        hashes = self._hashes(names)
-        runs = self.index.find(hashes)
-        while not self._is_exact and len(taken := self._taken(names, hashes, runs, apart)):
-            hashes[taken] = mixed(hashes[taken])
-            runs[taken] = self.index.find(hashes[taken])
-        return hashes, runs
-
-    def _hashes(self, names: Sequence[Any]) -> Array:
-        numbers = names if self._is_exact else list(map(hash, names))
-        return mixed(np.array(numbers, np.int64))
-
-    def _taken(self, names: Sequence[Any], hashes: Array, runs: Array, apart: bool) -> Array:
-        """Which keys have the hash of another one."""
-        there = np.flatnonzero(runs >= 0)
-        found = self.names_of(self.index.starts[runs[there]])
-        wanted = [names[i] for i in there.tolist()]
-        taken = np.zeros(len(names), bool)
-        if found != wanted:
-            taken[there] = [a != b for a, b in zip(found, wanted, strict=True)]
-        if apart:
-            new = np.flatnonzero(runs < 0)
-            firsts = np.unique(hashes[new], return_index=True)[1]
-            taken[np.delete(new, firsts)] = True
-        return np.flatnonzero(taken)
-
-    def append(self, names: Sequence[Any], lengths: Array, arrays: Sequence[pa.Array]) -> None:
-        """Add rows, those of each of some keys together; the keys differ."""
-        hashes, _ = self._find(names, apart=True)
-        first = self.log.append(arrays, int(lengths.sum()))
-        self.index.append(hashes, first + np.cumsum(lengths) - lengths, lengths)
-
-    def add(self, arrays: Sequence[pa.Array], count: int) -> None:
-        """Add rows whose keys are not together."""
-        of_keys = group_rows([arrays[i] for i in self._keys], count)
-        order, starts = of_keys.order()
-        at = pa.array(order)
-        sorted_rows = [array.take(at) for array in arrays]
-        firsts = pa.array(starts)
-        names = identities([sorted_rows[i].take(firsts) for i in self._keys], of_keys.count)
-        self.append(names, np.diff(starts, append=count), sorted_rows)
-
-    def look(self, names: Sequence[Any]) -> tuple[Array, list[pa.Array]]:
-        """How many rows each of some keys has, and the columns of all of them, key after key."""
-        counts, rows = self.index.rows_of(self.find(names))
-        return counts, self.log.take(rows)
-
-    def forget(self, name: Any) -> None:
-        """Know nothing of a key any more."""
-        runs = self.find([name])
-        if runs[0] >= 0:
-            self._forgotten += self.index.empty(int(runs[0]))
-        if 2 * self._forgotten > len(self.log):
-            self._keep(self.index.newest())
-
-    def keep_newest(self, share: float) -> None:
-        """Keep about this share of the keys, those that something was added to last."""
-        newest = np.sort(self.index.newest())
-        self._keep(newest[len(newest) - int(len(newest) * share) :])
-
-    def _keep(self, chains: Array) -> None:
-        rows = np.sort(self.index.rows_of(chains)[1])
-        arrays = self.log.take(rows)
-        self._clear()
-        if len(rows):
-            self.add(arrays, len(rows))
+#: Rows are packed and unpacked in parts of so many bytes: Arrow's offsets have 31 bits.
+_AT_ONCE_BYTES: Final = 256 << 20
+#: Entries are put together up to so many bytes in an epoch, or so many times what it has added.
+_JOINED_BYTES: Final = 1 << 20
+_JOINED_RATIO: Final = 4
+_AS: Final = ", in columns by "
 
 
 class AppendedRows(Column):
@@ -160,7 +61,8 @@ class AppendedRows(Column):
     ) -> None:
         super().__init__(core, uid, name)
         self._packed = PackedRows(row)
-        self.type = json.dumps(["OTHER", f"{shape}{_AS}{self._packed.layout}"])
+        by = " ".join(map(str, keys))
+        self.type = json.dumps(["OTHER", f"{shape}{_AS}{by}: {self._packed.layout}"])
         self._row = row
         self._keys = keys
         self._nulls = nulls
@@ -168,10 +70,16 @@ class AppendedRows(Column):
 
     def _reset(self) -> None:
         self._held = KeyedLog(self._row, self._keys, self._nulls)  # all rows of the keys that are in it
-        self._new: list[range] = []  # runs of it that the epoch has added
+        self._new: list[range] = []  # rows of it that the epoch has added
         #: What the epoch has added to keys of which not all is held: nothing else of them is here.
         self._apart = KeyedLog(self._row, self._keys, self._nulls)
-        self._encoded: list[tuple[CanonicalKey, bytes]] = []  # what nobody has asked for yet
+        self._encoded: list[tuple[bytes, bytes]] = []  # entries that nobody has asked for yet
+        self._widths: dict[
+            int, int
+        ] = {}  # of key groups; where not all is held, of those that were asked for
+        self._tails = EntryTails()
+        self._follows = False  # what is loaded is what other processes have changed since
+        self._seen_entries = self._seen_rows = 0  # how many rows the entries have that were read or made
 
     # ---- the operator's side
 
@@ -208,87 +116,183 @@ class AppendedRows(Column):
                 append(some, lengths[chosen], [array.take(at) for array in arrays])
 
     def _append(self, names: Sequence[Any], lengths: Array, arrays: Sequence[pa.Array]) -> None:
-        first = len(self._held.index)
+        first = len(self._held.log)
         self._held.append(names, lengths, arrays)
-        self._new.append(range(first, len(self._held.index)))
+        if not self._core.limits.batch:
+            self._new.append(range(first, len(self._held.log)))
+
+    # ---- what is stored
 
     def _fetch(self, names: Sequence[Any], codes: Array) -> None:
         """Hold all that is committed of keys."""
         missing = np.flatnonzero(self._held.find(names) < 0)
-        keys = canonical_column_keys([names[i] for i in missing.tolist()], codes[missing])
-        bodies: list[bytes] = []
-        for key in keys:
-            bodies += self._core.fetch_all(key, self.id).values()
+        if not len(missing):
+            return
+        pieces: list[bytes] = []
+        for start in self._buckets_of(codes[missing]):
+            for _, values in self._core.entries_under(start + self.id):
+                pieces += values
             if self._core.complete:  # and so all is held
                 return
-        self._hold(bodies)
+        wanted = {names[i] for i in missing.tolist()}
+        self._hold(pieces, lambda found: np.fromiter(map(wanted.__contains__, found), bool, len(found)))
 
-    def _hold(self, bodies: Sequence[bytes]) -> None:
-        if bodies:
-            self._held.add(*self._packed.unpack(bodies))
+    def _buckets_of(self, codes: Array) -> Iterator[bytes]:
+        """How the names of entries begin that may have rows of keys; of a key in the order of its rows."""
+        groups, hashes = self._core.group_keys.groups_of(codes), row_buckets.hashes_of(codes)
+        widest = {group: self._width_of(group) for group in np.unique(groups).tolist()}
+        of_keys = np.array([widest[group] for group in groups.tolist()])
+        for width in row_buckets.WIDTHS:
+            there = of_keys >= width
+            prefixes = row_buckets.prefixes_of(hashes[there], width)
+            places = sorted(set(zip(groups[there].tolist(), prefixes.tolist(), strict=True)))
+            for group, prefix in places:
+                yield bucket_start(group, width, prefix)
+
+    def _width_of(self, group: int) -> int:
+        """The width of the buckets that new rows of a key group go to."""
+        width = self._widths.get(group)
+        if width is None:
+            stored = None if self._core.complete else self._core.overlay.get(width_start(group) + self.id)
+            width = self._widths[group] = 0 if stored is None else stored[0]
+        return width
+
+    def _hold(self, pieces: Sequence[bytes], chosen: Chosen | None = None) -> None:
+        """Hold the rows in pieces; *chosen*: those whose keys it takes, None: all."""
+        parts = []
+        for some in _in_parts(pieces, len):
+            arrays, count = self._packed.unpack(some)
+            self._seen_entries += len(some)
+            self._seen_rows += count
+            if chosen is not None:
+                is_chosen = chosen(identities([arrays[i] for i in self._keys], count))
+                count = int(np.count_nonzero(is_chosen))
+                if 0 < count < len(is_chosen):
+                    at = pa.array(np.flatnonzero(is_chosen))
+                    arrays = [array.take(at) for array in arrays]
+            parts.append((arrays, count))
+        for arrays, count in parts:  # not before: a key may have rows in several of them
+            if count:
+                self._held.add(arrays, count)
 
     def _decode(self) -> None:
         if not self._encoded:
             return
-        encoded, self._encoded = self._encoded, []
-        if not self._core.complete:
-            known = self._held.find([identity_of_canonical(key) for key, _ in encoded]) >= 0
-            encoded = [pair for pair, is_known in zip(encoded, known.tolist(), strict=True) if is_known]
-        self._hold([body for _, body in encoded])
+        self._encoded.sort()  # so the rows of a key come in their order
+        encoded, self._encoded = [piece for _, piece in self._encoded], []
+        self._hold(encoded, None if self._core.complete else self._are_held)
+
+    def _are_held(self, names: Sequence[Any]) -> Array:
+        return self._held.find(names) >= 0
+
+    def _are_not_held(self, names: Sequence[Any]) -> Array:
+        return self._held.find(names) < 0
 
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
-        assert value != TOMBSTONE, "rows that are only added are never deleted"
-        self._encoded.append((canonical_of(key_data(key, end)), value))
+        is_older = self._follows and row_buckets.level_of(key) > 0  # it was put together of what is known
+        if self._note(key, end, value) and not is_older:
+            self._encoded.append((key, value))
+
+    def _note(self, key: bytes, end: int, value: bytes) -> bool:
+        """Know of an entry; whether it has rows."""
+        if row_buckets.is_width(key):
+            self._widths[int.from_bytes(key[:2], "big")] = value[0]
+            return False
+        start = end + len(self.id)
+        if value == TOMBSTONE:  # its rows are in an entry that it has become a part of
+            self._tails.remove(key[:start], key[start:])
+            return False
+        self._tails.add(key[:start], key[start:], len(value))
+        return True
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
         self._decode()
-        names = [identity_of_canonical(canonical_of(key_data(key, end))) for key, end, _ in entries]
-        new = self._held.find(names) < 0 if names else np.zeros(0, bool)
-        self._hold([entries[i][2] for i in np.flatnonzero(new).tolist()])
+        self._tails = EntryTails()
+        pieces = [value for key, end, value in sorted(entries) if self._note(key, end, value)]
+        self._hold(pieces, self._are_not_held)
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
-        if self._new:
-            self._collect(
-                self._held, np.concatenate([np.arange(r.start, r.stop) for r in self._new]), keys, values
-            )
-            self._new = []
+        self._follows = True
+        parts = [part for rows in self._new for part in self._held.log.range(rows.start, rows.stop)]
+        parts += self._apart.log.range(0, len(self._apart.log))
+        self._new = []
+        if not parts:
+            return
+        added = sum(map(_size_of, parts))
+        stored = sum(ref.length for ref in self._core.overlay.line.live_runs)
+        width = row_buckets.width_for((stored + added) / len(self._core.group_keys.key_groups))
+        made: list[tuple[bytes, bytes, int]] = []
+        number = self._core.sequence << _ENTRY_BITS
+        for some in _in_parts(parts, _size_of):
+            arrays = [pa.concat_arrays(columns) for columns in zip(*some, strict=True)]
+            for start, piece in self._pieces(arrays, width, keys, values):
+                name = number.to_bytes(8, "big") + b"\0"
+                keys.append(start + name)
+                values.append(piece)
+                made.append((start, name, len(piece)))
+                number += 1
+        self._seen_entries += len(made)
+        self._seen_rows += sum(len(part[0]) for part in parts)
+        self._put_together(list(dict.fromkeys(start for start, _, _ in made)), added, keys, values)
+        for start, name, size in made:
+            self._tails.add(start, name, size)
         if len(self._apart.log):
-            self._collect(self._apart, np.arange(len(self._apart.index)), keys, values)
             self._join_apart()
 
-    def _collect(self, log: KeyedLog, runs: Array, keys: list[bytes], values: list[bytes]) -> None:
-        index = log.index
-        order = runs[np.argsort(index.hashes[runs], kind="stable")]
-        hashes = index.hashes[order]
-        rows = expanded(index.starts[order], index.lengths[order])
-        ends = np.cumsum(index.lengths[order])
-        last = np.append(hashes[1:] != hashes[:-1], True)
-        stops = ends[last]
-        heads = self._entry_keys(log, rows[np.concatenate([[0], stops[:-1]])])
-        data, ends_of_rows = self._packed.pack(log.log.take(rows), len(rows))
-        number = self._core.sequence << _ENTRY_BITS
-        start = begin = 0
-        for head, stop in zip(heads, stops.tolist(), strict=True):
-            for i, at in enumerate(range(start, stop, _ENTRY_ROWS)):
-                end = int(ends_of_rows[min(at + _ENTRY_ROWS, stop) - 1])
-                keys.append(head + (number + i).to_bytes(8, "big"))
-                values.append(data[begin:end])
-                begin = end
-            start = stop
+    def _pieces(
+        self, arrays: list[pa.Array], width: int, keys: list[bytes], values: list[bytes]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of each bucket, and how the names of its entries begin.
 
-    def _entry_keys(self, log: KeyedLog, rows: Array) -> list[bytes]:
-        """How the keys of entries of the keys of rows begin."""
-        arrays = log.key_arrays(rows)
-        names, codes = identities(arrays, len(rows)), hash_codes(arrays, len(rows))
-        return entry_keys(self._core.group_keys, self.id, names, codes)
+        :param width: that the key groups should have. Those of which it was less get an entry that says so.
+        """
+        count = len(arrays[0])
+        codes = hash_codes([arrays[i] for i in self._keys], count)
+        groups = self._core.group_keys.groups_of(codes)
+        for group in np.unique(groups).tolist():
+            if self._width_of(group) < width:
+                self._widths[group] = width
+                keys.append(width_start(group) + self.id)
+                values.append(bytes((width,)))
+        order, starts, buckets = row_buckets.placed(groups, row_buckets.hashes_of(codes), self._widths)
+        at = pa.array(order)
+        stops = [*starts[1:].tolist(), count]
+        cuts = [
+            [*range(start + _ENTRY_ROWS, stop, _ENTRY_ROWS), stop]
+            for start, stop in zip(starts.tolist(), stops, strict=True)
+        ]
+        pieces = self._packed.pack([array.take(at) for array in arrays], count, list(chain(*cuts)))
+        heads = (
+            bucket_start(*bucket) + self.id for bucket, some in zip(buckets, cuts, strict=True) for _ in some
+        )
+        return zip(heads, pieces, strict=True)
+
+    def _put_together(self, buckets: list[bytes], added: int, keys: list[bytes], values: list[bytes]) -> None:
+        """Make entries that have become many in these buckets into few."""
+        budget = max(_JOINED_BYTES, _JOINED_RATIO * added)
+        first = self._core.sequence % len(buckets)  # so that all have their turn
+        for start in buckets[first:] + buckets[:first]:
+            if budget <= 0:
+                break
+            names = self._tails.due(start)
+            if not names:
+                continue
+            pieces = [piece for name in names if (piece := self._core.overlay.get(start + name)) is not None]
+            assert len(pieces) == len(names), "what is known of entries is what is committed"
+            piece = self._packed.joined(pieces)
+            budget -= len(piece)
+            keys += [start + name for name in names]
+            values += [TOMBSTONE] * len(names)
+            keys.append(start + self._tails.join(start, names, len(piece)))
+            values.append(piece)
 
     def _join_apart(self) -> None:
         """What is apart is committed: it is held where all before it is."""
         rows = np.arange(len(self._apart.log))
         if not self._core.complete:
-            rows = rows[self._held.find(self._apart.names_of(rows)) >= 0]
+            rows = rows[self._are_held(self._apart.names_of(rows))]
         if len(rows):
             self._held.add(self._apart.log.take(rows), len(rows))
         self._apart = KeyedLog(self._row, self._keys, self._nulls)
@@ -301,10 +305,12 @@ class AppendedRows(Column):
         self._held.forget(identity_of_canonical(key))
 
     def changed(self) -> int:
-        return sum(map(len, self._new)) + len(self._apart.index)
+        rows = sum(map(len, self._new)) + len(self._apart.log)
+        return min(rows, len(self._core.group_keys.key_groups) << max(self._widths.values(), default=0))
 
     def cached(self) -> int:
-        return len(self._held.index) + len(self._apart.index) + len(self._encoded)
+        rows = len(self._held.log) + len(self._apart.log)
+        return -(-rows * self._seen_entries // max(1, self._seen_rows)) + len(self._encoded)
 
     def evict(self, share: float) -> None:
         self._decode()
@@ -314,11 +320,28 @@ class AppendedRows(Column):
         self._decode()
         found: set[CanonicalKey] = set()
         for log in (self._held, self._apart):
-            newest = log.index.newest()
-            rows = log.index.starts[newest[log.index.lengths[newest] > 0]]
-            arrays, count = log.key_arrays(rows), len(rows)
+            arrays, count = log.keys()
             found.update(canonical_column_keys(identities(arrays, count), hash_codes(arrays, count)))
         return found
+
+
+def _size_of(columns: Sequence[pa.Array]) -> int:
+    return sum(array.nbytes for array in columns)
+
+
+def _in_parts(things: Sequence[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Some things at a time, of about ``_AT_ONCE_BYTES``."""
+    some: list[T] = []
+    size = 0
+    for thing in things:
+        more = size_of(thing)
+        if some and size + more > _AT_ONCE_BYTES:
+            yield some
+            some, size = [], 0
+        some.append(thing)
+        size += more
+    if some:
+        yield some
 
 
 def appended_rows_state(
@@ -330,13 +353,28 @@ def appended_rows_state(
     )
 
 
-def _rows_by_key(state: CatalogEntry) -> RowsOf:
-    layout = json.loads(state.type)[1].rpartition(_AS)[2]
-
-    def rows(parts: list[Entry]) -> list[list[Any]]:
-        return [row for _, body in parts for row in unpacked_values(layout, body)]
-
-    return rows_by_key(rows)(state)
+def _rows_of(state: CatalogEntry) -> RowsOf:
+    by, _, layout = json.loads(state.type)[1].rpartition(_AS)[2].partition(": ")
+    return partial(_stored_rows, [int(at) for at in by.split()], layout)
 
 
-APPENDED: Final = KINDS.register(StateKind(name=AppendedRows.kind, rows=_rows_by_key))
+def _stored_rows(by: Sequence[int], layout: str, entries: Iterable[Entry]) -> Iterator[StoredRow]:
+    """A row for each key, with the list of its rows; those of a key group are in memory at a time."""
+    for _, of_group in groupby(entries, key=lambda entry: entry[0][:2]):
+        found: dict[str, tuple[Any, list[Any]]] = {}
+        for name, piece in of_group:
+            if row_buckets.is_width(name):
+                continue
+            for row in unpacked_values(layout, piece):
+                key = tuple(row[at] for at in by)
+                found.setdefault(repr(key), (key, []))[1].append(row)
+        for key, rows in found.values():
+            is_bare = len(key) == 1 and isinstance(key[0], int | str)
+            yield StoredRow(key[0] if is_bare else key, None, None, rows)
+
+
+def _count(value: bytes) -> int:
+    return int(len(value) > 1)  # a width counts for nothing
+
+
+APPENDED: Final = KINDS.register(StateKind(name=AppendedRows.kind, rows=_rows_of, count=_count))

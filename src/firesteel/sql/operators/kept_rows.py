@@ -6,7 +6,6 @@ Nothing is decoded to read a row again, and only what is left at the end of an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -54,8 +53,7 @@ class KeptRows:
 
     def names(self, arrays: Sequence[pa.Array], count: int) -> list[bytes]:
         """The bytes of rows that need not be kept: equal rows have equal ones."""
-        data, stops = self._packed.pack(arrays, count)
-        return [data[a:b] for a, b in pairwise([0, *stops.tolist()])]
+        return self._packed.pack(arrays, count, range(1, count + 1))
 
     def pack(self, numbers: Array, ends: Array) -> list[bytes]:
         """The bytes of groups of rows. :param ends: where the rows of each group end, none of which is
@@ -64,9 +62,8 @@ class KeptRows:
         for first, last in _parts(ends):
             start = int(ends[first - 1]) if first else 0
             stop = int(ends[last - 1])
-            data, stops = self._packed.pack(self.take(numbers[start:stop]), stop - start)
-            cuts = stops[ends[first:last] - start - 1].tolist()
-            pieces += [data[a:b] for a, b in pairwise([0, *cuts])]
+            stops = (ends[first:last] - start).tolist()
+            pieces += self._packed.pack(self.take(numbers[start:stop]), stop - start, stops)
         return pieces
 
     def unpack(self, pieces: Sequence[bytes]) -> Array:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.sql.operators.kernels.segments import Array, Segments
-from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes, identities
+from firesteel.state.column_keys import (
+    canonical_column_keys,
+    group_rows,
+    hash_codes,
+    identities,
+    is_integer_like,
+    number_identities,
+)
 
 __all__ = ["KeyedRows", "previous_rows"]
 
@@ -31,7 +39,8 @@ class KeyedRows:
 
     @classmethod
     def of(cls, columns: Columns, keys: Sequence[int], canonical: bool = True) -> KeyedRows:
-        """:param canonical: whether the segments have the canonical forms of keys, too."""
+        """:param canonical: whether the segments have the canonical forms of keys, too. Else integers that
+        are names are in an array, not in a list."""
         count = len(columns)
         arrays = [columns.arrays[i] for i in keys]
         groups = group_rows(arrays, count)
@@ -42,6 +51,9 @@ class KeyedRows:
             first = pa.array(groups.first)
             arrays = [a.take(first) for a in arrays]
         codes = hash_codes(arrays, groups.count)
+        if not canonical and len(keys) == 1 and is_integer_like(arrays[0].type) and not arrays[0].null_count:
+            numbers: Any = number_identities(arrays[0])[0]
+            return cls(columns, order, Segments(starts, count, numbers), codes)
         names = identities(arrays, groups.count)
         forms = canonical_column_keys(names, codes) if canonical else ()
         return cls(columns, order, Segments(starts, count, names, forms), codes)

@@ -1,16 +1,20 @@
 """Rows as bytes, whole columns at once: what is stored of rows that are never looked for by their bytes.
 
-A row is its length in four bytes, what has a fixed width of each column, and the rest of those that have
-none: text and bytes as they are, everything else by msgpack. Numbers are little-endian::
+Some rows are one *piece*. It has what has a fixed width of each row, row after row, and then the values of
+each column without one, column after column. Numbers are little-endian::
 
-    length (4)   for each column: 1 if it is null (1), its value or the length of its value (4)   values
+    number of rows (4)   bytes of each column without a fixed width (4 each)
+    for each row and column: 1 if it is null (1), its value or the length of its value (4)
+    the values of each column without a fixed width
 
-Rows follow each other, so some of them are one piece of bytes.
+Those are text and bytes as they are, and everything else by msgpack.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -57,12 +61,23 @@ def _width(kind: pa.DataType) -> int:
     return 0
 
 
+class _Sections(NamedTuple):
+    """The parts of some pieces: of each piece its fixed part, and what it has of each column without a width.
+
+    :ivar rows: how many rows all of them have.
+    """
+
+    rows: int
+    fixed: list[memoryview]
+    free: list[list[memoryview]]
+
+
 class PackedRows:
     """Rows of a type to bytes and back."""
 
     def __init__(self, row: RowType) -> None:
         self._columns: list[_Column] = []
-        at = _LENGTH
+        at = 0
         for kind in row.types:
             arrow = arrow_type(kind)
             width = _width(arrow)
@@ -70,23 +85,20 @@ class PackedRows:
             at += 1 + (width or _LENGTH)
         self._fixed = at
         self._free = [column for column in self._columns if not column.width]
+        self._head = struct.Struct(f"<I{len(self._free)}I")
         #: What the bytes are, for those who do not know the type.
         self.layout = " ".join(column.code for column in self._columns)
 
     # ---- to bytes
 
-    def pack(self, arrays: Sequence[pa.Array], count: int) -> tuple[bytes, Array]:
-        """The bytes of rows, and where each ends."""
-        if not count:
-            return b"", np.zeros(0, np.int64)
-        if count > 1 and sum(array.nbytes for array in arrays) > _MOST_BYTES:
-            half = count // 2
-            ones, ends = self.pack([array.slice(0, half) for array in arrays], half)
-            others, more = self.pack([array.slice(half) for array in arrays], count - half)
-            return ones + others, np.concatenate([ends, more + len(ones)])
+    def pack(self, arrays: Sequence[pa.Array], count: int, stops: Sequence[int]) -> list[bytes]:
+        """Rows as pieces.
+
+        :param stops: where each piece ends; the last one ends with the last row.
+        """
         fixed = np.zeros((count, self._fixed), np.uint8)
-        free = []
-        sizes = np.full(count, self._fixed, np.int64)
+        cuts = np.concatenate([[0], np.asarray(stops, np.int64)])
+        free: list[tuple[memoryview, list[int]]] = []  # the values of a column, and where they are cut
         for column, given in zip(self._columns, arrays, strict=True):
             array = given if given.type == column.arrow else given.cast(column.arrow)
             if array.null_count:
@@ -95,56 +107,69 @@ class PackedRows:
             if column.width:
                 fixed[:, value] = _bytes_of(array, column.width)
                 continue
-            plain = _as_bytes(array, column)
-            free.append(plain)
-            lengths = pc.binary_length(plain).to_numpy(zero_copy_only=False)
-            fixed[:, value] = _numbers(lengths)
-            sizes += lengths
-        fixed[:, :_LENGTH] = _numbers(sizes)
-        heads = pa.py_buffer(fixed.tobytes())
-        ends = np.cumsum(sizes)
-        if not free:
-            return heads.to_pybytes(), ends
-        starts = pa.py_buffer((np.arange(count + 1) * self._fixed).astype(np.int32))
-        rows = pa.Array.from_buffers(pa.binary(), count, [None, starts, heads])
-        joined = pc.binary_join_element_wise(rows, *free, pa.scalar(b"", pa.binary()))
-        return joined.buffers()[2].slice(0, int(ends[-1])).to_pybytes(), ends
+            offsets, data = _offsets_and_data(_as_bytes(array, column))
+            fixed[:, value] = _numbers(np.diff(offsets))
+            free.append((data, offsets[cuts].tolist()))
+        heads, head = fixed.reshape(-1).data, self._head.pack
+        bounds = cuts.tolist()
+        pieces = []
+        for i, (start, stop) in enumerate(pairwise(bounds)):
+            values = [data[at[i] : at[i + 1]] for data, at in free]
+            rows = heads[start * self._fixed : stop * self._fixed]
+            pieces.append(b"".join([head(stop - start, *map(len, values)), rows, *values]))
+        return pieces
+
+    def joined(self, pieces: Sequence[bytes]) -> bytes:
+        """Some pieces as one."""
+        rows, fixed, free = self._sections(pieces)
+        values = [b"".join(parts) for parts in free]
+        return b"".join([self._head.pack(rows, *map(len, values)), *fixed, *values])
 
     # ---- to columns
 
     def unpack(self, pieces: Sequence[bytes]) -> tuple[list[pa.Array], int]:
         """The columns of the rows in some pieces, and how many rows there are."""
-        size = sum(map(len, pieces))
-        if size > _MOST_BYTES and len(pieces) > 1:
+        if len(pieces) > 1 and sum(map(len, pieces)) > _MOST_BYTES:
             half = len(pieces) // 2
             (ones, count), (others, more) = self.unpack(pieces[:half]), self.unpack(pieces[half:])
             return [pa.concat_arrays(pair) for pair in zip(ones, others, strict=True)], count + more
-        data = b"".join(pieces)
-        numbers = np.frombuffer(data, np.uint8)
-        starts = _starts(numbers, np.fromiter(map(len, pieces), np.int64, len(pieces)))
-        fixed = numbers[starts[:, None] + np.arange(self._fixed)]
-        free = self._free_values(data, fixed, starts)
+        count, parts, free = self._sections(pieces)
+        fixed = np.frombuffer(b"".join(parts), np.uint8).reshape(count, self._fixed)
+        values = iter(free)
         arrays = []
         for column in self._columns:
             nulls = fixed[:, column.at].view(bool)
             if column.width:
                 arrays.append(_array_of(fixed, column, nulls))
-            else:
-                arrays.append(_of_bytes(next(free), column, nulls))
-        return arrays, len(starts)
+                continue
+            offsets = np.zeros(count + 1, np.int32)
+            np.cumsum(_read_numbers(fixed[:, column.at + 1 : column.at + 1 + _LENGTH]), out=offsets[1:])
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(next(values)))]
+            arrays.append(_of_bytes(pa.Array.from_buffers(pa.binary(), count, buffers), column, nulls))
+        return arrays, count
 
-    def _free_values(self, data: bytes, fixed: Array, starts: Array) -> Any:
-        """The bytes of each column without a fixed width: they are taken from one array that has all parts
-        of all rows."""
-        count, parts = len(starts), len(self._free) + 1
-        ends = np.empty((count, parts), np.int64)
-        ends[:, 0] = starts + self._fixed
-        for i, column in enumerate(self._free, 1):
-            ends[:, i] = ends[:, i - 1] + _read_numbers(fixed[:, column.at + 1 : column.at + 1 + _LENGTH])
-        offsets = pa.py_buffer(np.concatenate([[0], ends.reshape(-1)]).astype(np.int32))
-        every = pa.Array.from_buffers(pa.binary(), count * parts, [None, offsets, pa.py_buffer(data)])
-        first = np.arange(count) * parts
-        return (every.take(pa.array(first + i)) for i in range(1, parts))
+    def _sections(self, pieces: Sequence[bytes]) -> _Sections:
+        count = 0
+        fixed: list[memoryview] = []
+        free: list[list[memoryview]] = [[] for _ in self._free]
+        for piece in pieces:
+            view = memoryview(piece)
+            rows, *sizes = self._head.unpack_from(piece)
+            at = self._head.size + rows * self._fixed
+            fixed.append(view[self._head.size : at])
+            for values, size in zip(free, sizes, strict=True):
+                values.append(view[at : at + size])
+                at += size
+            count += rows
+        return _Sections(count, fixed, free)
+
+
+def _offsets_and_data(array: pa.Array) -> tuple[Array, memoryview]:
+    """Where each value of an array of bytes without nulls begins, and the last one ends, and the bytes."""
+    _, offsets, data = array.buffers()
+    if not len(array) or data is None:
+        return np.zeros(len(array) + 1, np.int32), memoryview(b"")
+    return np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4), memoryview(data)
 
 
 def _numbers(values: Array) -> Array:
@@ -153,19 +178,6 @@ def _numbers(values: Array) -> Array:
 
 def _read_numbers(data: Array) -> Array:
     return np.ascontiguousarray(data).view("<u4")[:, 0].astype(np.int64)
-
-
-def _starts(numbers: Array, sizes: Array) -> Array:
-    """Where the rows of pieces that follow each other begin: the first ones, then those behind them, ..."""
-    stops = np.cumsum(sizes)
-    at = stops - sizes
-    at, stops = at[sizes > 0], stops[sizes > 0]
-    found = []
-    while len(at):
-        found.append(at)
-        at = at + _read_numbers(numbers[at[:, None] + np.arange(_LENGTH)])
-        at, stops = at[at < stops], stops[at < stops]
-    return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
 
 def _bytes_of(array: pa.Array, width: int) -> Array:
@@ -220,19 +232,23 @@ def unpacked_values(layout: str, piece: bytes) -> list[list[Any]]:
     """The rows in a piece of which ``PackedRows.layout`` is known alone: temporal values are numbers, and
     decimals are without their point."""
     codes = layout.split()
-    rows, at = [], 0
-    while at < len(piece):
-        free = at + _LENGTH + sum(1 + int(code[1:] or _LENGTH) for code in codes)
-        place, row = at + _LENGTH, []
+    free = sum(len(code) == 1 for code in codes)
+    count, *sizes = struct.unpack_from(f"<I{free}I", piece)
+    at = _LENGTH * (1 + free)
+    ends = accumulate(sizes, initial=at + count * sum(1 + int(code[1:] or _LENGTH) for code in codes))
+    places = list(ends)  # where the next value of each column without a width begins
+    rows = []
+    for _ in range(count):
+        row, column = [], 0
         for code in codes:
             width = int(code[1:] or _LENGTH)
-            data = piece[place + 1 : place + 1 + width]
+            is_null, data = piece[at], piece[at + 1 : at + 1 + width]
             if len(code) == 1:
-                length = int.from_bytes(data, "little")
-                data = piece[free : free + length]
-                free += length
-            row.append(None if piece[place] else _READ[code[0]](data))
-            place += 1 + width
+                start = places[column]
+                places[column] += int.from_bytes(data, "little")
+                data = piece[start : places[column]]
+                column += 1
+            row.append(None if is_null else _READ[code[0]](data))
+            at += 1 + width
         rows.append(row)
-        at = free
     return rows

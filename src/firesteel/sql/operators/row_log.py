@@ -11,9 +11,9 @@ import pyarrow as pa
 __all__ = ["RowLog"]
 
 Array = np.ndarray[Any, Any]
-#: Pieces are put together with the one before them until that is so many times as large: a row is copied a
-#: few times in its life, and there are few pieces.
-_RATIO: Final = 4
+#: So many pieces that follow each other and are about as large become one, which is on the next level: a row
+#: is copied a few times in its life, and there are few pieces.
+_TOGETHER: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a piece that is put together
 
 
@@ -23,6 +23,7 @@ class RowLog:
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = types
         self._pieces: list[list[pa.Array]] = []
+        self._levels: list[int] = []  # of pieces: about the logarithm of their size
         self._ends = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -37,20 +38,40 @@ class RowLog:
         first = len(self)
         if not count:
             return first
-        pieces = self._pieces
-        sizes = np.diff(self._ends, prepend=0).tolist()
-        put_together, size, held = [list(arrays)], count, sum(a.nbytes for a in arrays)
-        while pieces and sizes[-1] < _RATIO * size:
-            more = sum(a.nbytes for a in pieces[-1])
-            if held + more > _MOST_BYTES:
-                break
-            put_together.append(pieces.pop())
-            size += sizes.pop()
-            held += more
-        put_together.reverse()
-        pieces.append([pa.concat_arrays(parts) for parts in zip(*put_together, strict=True)])
-        self._ends = np.cumsum([*sizes, size])
+        self._pieces.append([_copied(array) for array in arrays])
+        self._levels.append(count.bit_length() // 2)
+        sizes = [*np.diff(self._ends, prepend=0).tolist(), count]
+        while (start := self._together()) is not None:
+            parts = self._pieces[start:]
+            self._pieces[start:] = [[pa.concat_arrays(column) for column in zip(*parts, strict=True)]]
+            sizes[start:] = [sum(sizes[start:])]
+            self._levels[start:] = [max(self._levels[start] + 1, sizes[-1].bit_length() // 2)]
+        self._ends = np.cumsum(sizes)
         return first
+
+    def _together(self) -> int | None:
+        """The first of the last pieces that are to become one; None: they stay."""
+        levels = self._levels
+        level, start = levels[-1], len(levels)
+        while start and levels[start - 1] <= level:
+            start -= 1
+        if len(levels) - start < _TOGETHER:
+            return None
+        held = sum(array.nbytes for piece in self._pieces[start:] for array in piece)
+        return start if held <= _MOST_BYTES else None
+
+    def range(self, start: int, stop: int) -> list[list[pa.Array]]:
+        """The columns of the rows from *start* up to *stop*, in parts, without a copy."""
+        parts = []
+        first = int(np.searchsorted(self._ends, start, side="right"))
+        for piece in range(first, len(self._pieces)):
+            low = int(self._ends[piece - 1]) if piece else 0
+            if low >= stop:
+                break
+            begin = max(start, low)
+            length = min(stop, int(self._ends[piece])) - begin
+            parts.append([array.slice(begin - low, length) for array in self._pieces[piece]])
+        return parts
 
     def take(self, rows: Array, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """The columns of some rows; *columns*: some of them."""
@@ -80,3 +101,9 @@ class RowLog:
             return [self._pieces[piece][i] for i in columns]
         places = pa.array(rows - start)
         return [self._pieces[piece][i].take(places) for i in columns]
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    """The same values in buffers of their own: those that they come in may be a part of larger ones."""
+    half = len(array) // 2
+    return pa.concat_arrays([array.slice(0, half), array.slice(half)])
