@@ -30,8 +30,10 @@ from firesteel.state.hash_codes import groups_of_codes
 __all__ = ["ColumnRouter"]
 
 #: What an operator on columns does for a batch costs the same for few rows as for some thousands, so buffers
-#: are larger than those of objects.
+#: are larger than those of objects: of this many bytes, more where there are few targets.
 TARGET_BYTES: Final = 256 * 1024
+_MOST_BYTES: Final = 1 << 20
+_ALL_TARGETS_BYTES: Final = 4 << 20
 MAX_ROWS: Final = 1 << 15
 _ROW_BYTES: Final = 16  # the least that a row is counted for
 
@@ -81,6 +83,8 @@ class ColumnRouter:
         keys = edge.partitioning.key_selector
         self._keys = keys.indices if isinstance(keys, ColumnKeys) else ()
         self.reached = targets_of(kind, subtask, parallelism, self._n)
+        share = _ALL_TARGETS_BYTES // max(1, len(self.reached))
+        self._buffer_bytes = max(TARGET_BYTES, min(_MOST_BYTES, share))
         self._targets = _TARGETS[kind]
         self._next = 0
         self._random: np.random.Generator
@@ -149,7 +153,7 @@ class ColumnRouter:
             pending.parts.append(part)
             pending.rows += len(part)
             pending.size += size * len(part)
-            if pending.size >= TARGET_BYTES or pending.rows >= MAX_ROWS:
+            if pending.size >= self._buffer_bytes or pending.rows >= MAX_ROWS:
                 self._flush(pending)
 
     def _mark(self, mark: Mark) -> None:
@@ -175,8 +179,7 @@ class ColumnRouter:
             columns = Columns.concat(pending.parts)
             self._check(columns)
             rows = len(columns)
-            most = max(1, min(MAX_ROWS, int(TARGET_BYTES * rows / pending.size)))
-            pieces = -(-rows // most)
+            pieces = max(-(-rows // MAX_ROWS), min(rows, round(pending.size / self._buffer_bytes)))
             for i in range(pieces):
                 start, stop = rows * i // pieces, rows * (i + 1) // pieces
                 marks = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,29 +14,7 @@ from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators import packed_rows
 from firesteel.sql.operators.packed_rows import PackedRows, unpacked_values
 from tests.budget import examples
-
-INSTANTS = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31))
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
-#: Types, and their values as Arrow takes them.
-VALUES: dict[str, tuple[t.DataType, st.SearchStrategy[Any]]] = {
-    "BOOLEAN": (t.BooleanType(), st.booleans()),
-    "TINYINT": (t.TinyIntType(), st.integers(-(2**7), 2**7 - 1)),
-    "SMALLINT": (t.SmallIntType(), st.integers(-(2**15), 2**15 - 1)),
-    "INT": (t.IntType(), st.integers(-(2**31), 2**31 - 1)),
-    "BIGINT": (t.BigIntType(), st.integers(-(2**63), 2**63 - 1)),
-    "FLOAT": (t.FloatType(), st.floats(width=32)),
-    "DOUBLE": (t.DoubleType(), st.floats()),
-    "DECIMAL": (t.DecimalType(precision=20, scale=3), st.decimals(-(10**16), 10**16, places=3)),
-    "DATE": (t.DateType(), st.dates()),
-    "TIME": (t.TimeType(), st.times().map(lambda v: v.replace(microsecond=v.microsecond // 1000 * 1000))),
-    "TIMESTAMP": (
-        t.TimestampType(precision=3),
-        INSTANTS.map(lambda v: v.replace(microsecond=v.microsecond // 1000 * 1000)),
-    ),
-    "STRING": (t.VarCharType(), TEXTS),
-    "BYTES": (t.VarBinaryType(), st.binary(max_size=20)),
-    "ARRAY": (t.ArrayType(element_type=t.IntType()), st.lists(st.none() | st.integers(0, 9), max_size=3)),
-}
+from tests.sql.operators.table_values import VALUES
 
 
 @st.composite

@@ -22,7 +22,7 @@ from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.lives import Lives, lives_of
 from firesteel.sql.operators.row_state import RowsColumn, rows_state
 from firesteel.sql.operators.specs import GlobalGroupAggregate, GroupAggregate
-from firesteel.sql.operators.updates import changelog, differ
+from firesteel.sql.operators.updates import changelog, changelog_within, differ
 from firesteel.state.column_keys import CanonicalKeys, group_rows, hash_codes, identities, key_arrays
 
 __all__ = ["GroupAggregateOperator"]
@@ -139,16 +139,15 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         every = [pa.concat_arrays([a, b]) for a, b in zip(after, at_start, strict=True)]
         previous = np.arange(-1, count - 1)
         previous[segments.starts] = count + np.arange(len(segments))
-        before = [a.take(pa.array(previous)) for a in every]
         was = np.ones(count, bool)
         was[segments.starts] = existed
         exists = np.ones(count, bool) if not aggregates.retracts or signs is None else fields[0] > 0
-        if aggregates.always_changes or self.spec.ttl_ms:
-            changed = np.ones(count, bool)
-        else:
-            changed = differ(before, after, count)
-        keys = self.key_columns(rows, self.spec.keys)
-        self.emit(changelog(keys, before, after, was, exists, changed, self.spec.generate_update_before))
+        changed = np.ones(count, bool)
+        if not aggregates.always_changes and not self.spec.ttl_ms:
+            places = pa.array(previous)
+            changed = differ([a.take(places) for a in every], after, count)
+        keys, updates = self.key_columns(rows, self.spec.keys), self.spec.generate_update_before
+        self.emit(changelog_within(every, previous, np.arange(count), was, exists, changed, updates, keys))
         last = segments.last[final]
         self._store(at[final], [field[last] for field in fields], segments, final)
 

@@ -8,16 +8,15 @@ operation of NumPy. An entry of a key is the tuple of its fields, as a value sta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from firesteel.common.columns import objects
+from firesteel.sql.operators.row_entries import EntryForm, Field, FieldsForm
 from firesteel.state._ttl import Ttl, written_ms
-from firesteel.state._value_codec import encode_value
 from firesteel.state.column_keys import (
     entry_keys,
     identity_in,
@@ -28,7 +27,6 @@ from firesteel.state.columns import (
     CanonicalKey,
     Column,
     canonical_of,
-    decode_value,
     key_data,
     key_end,
     recoding,
@@ -44,23 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "Field", "RowsColumn", "rows_state", "ttl_of"]
 
 Array = np.ndarray[Any, Any]
-_pack: Final = msgspec.msgpack.Encoder().encode
 _FIRST_SLOTS: Final = 256
 _OBJECT: Final = np.dtype(object)
-
-
-class Field(NamedTuple):
-    """A field of the rows: its NumPy type and what it is for a key that has no row.
-
-    :ivar packs: whether the objects of an ``object`` field are such that msgpack gives them back as they are.
-    :ivar encode: what is stored of an object that goes on changing. :ivar decode: the inverse.
-    """
-
-    dtype: str
-    initial: Any = 0
-    packs: bool = False
-    encode: Callable[[Any], Any] | None = None
-    decode: Callable[[Any], Any] | None = None
 
 
 def ttl_of(ttl_ms: int) -> Ttl | None:
@@ -71,6 +54,8 @@ def ttl_of(ttl_ms: int) -> Ttl | None:
 
 class RowsColumn(Column):
     """Rows by key.
+
+    :param form: what entries are; None: the tuple of the fields.
 
     :ivar fields: the arrays, over slots.
     :ivar alive: which slots hold a row. A key without one keeps its slot until the epoch is cut.
@@ -86,13 +71,14 @@ class RowsColumn(Column):
         fields: Sequence[Field],
         shape: str = "",
         ttl: Ttl | None = None,
+        form: EntryForm | None = None,
     ) -> None:
         super().__init__(core, uid, name, ttl)
         self.type = json.dumps(["OTHER", shape or ", ".join(f.dtype for f in fields)])
         self._of = tuple(fields)
         #: Counts how often what is held may have changed by other hands than the operator's.
         self.generation = 0
-        self._plain = all(f.packs or np.dtype(f.dtype) != _OBJECT for f in fields)
+        self.form: EntryForm = form or FieldsForm(self._of)
         self._reset()
 
     def _reset(self) -> None:
@@ -114,6 +100,10 @@ class RowsColumn(Column):
         #: none.
         self._keys = np.full(capacity, None, object)
         self._changes = 0
+        self._tidy()
+
+    def _tidy(self) -> None:
+        self.form.tidy(self.fields, self.alive)
 
     # ---- the operator's side
 
@@ -173,11 +163,10 @@ class RowsColumn(Column):
         if self.ttl is not None:
             self._written[at] = [written_ms(entry) for entry in entries]
             entries = [entry[8:] for entry in entries]
-        rows = list(map(decode_value, entries))
-        for field, of, column in zip(self.fields, self._of, zip(*rows, strict=True), strict=True):
-            values = column if of.decode is None else tuple(map(of.decode, column))
+        for field, values in zip(self.fields, self.form.decode(entries), strict=True):
             field[at] = objects(values) if field.dtype == _OBJECT else values
         self.alive[at] = self._stored[at] = True
+        self._tidy()
 
     def _placed(self, names: Sequence[Any]) -> Array:
         """Slots for new names, as they are for keys without a row."""
@@ -222,6 +211,7 @@ class RowsColumn(Column):
             field[slots] = column
         self.alive[slots] = True
         self.touch(slots)
+        self._tidy()
 
     def touch(self, slots: Array) -> None:
         """The rows of slots have been changed in place."""
@@ -299,12 +289,7 @@ class RowsColumn(Column):
         self._forget(dead.tolist())
 
     def _entries(self, slots: Array) -> list[bytes]:
-        columns = [
-            field[slots].tolist() if of.encode is None else list(map(of.encode, field[slots].tolist()))
-            for field, of in zip(self.fields, self._of, strict=True)
-        ]
-        rows = zip(*columns, strict=True) if columns else iter([()] * len(slots))
-        entries = list(map(_pack if self._plain else encode_value, rows))
+        entries = self.form.encode([field[slots] for field in self.fields], len(slots))
         if self.ttl is not None:
             stamps = self._written[slots].tolist()
             return [
@@ -356,6 +341,7 @@ class RowsColumn(Column):
             del self._encoded[key]
             rest -= 1
         self._forget(list(islice(self.slots.values(), max(rest, 0))))
+        self._tidy()
 
     def cached_keys(self) -> set[CanonicalKey]:
         slots = np.fromiter(self.slots.values(), np.int64, len(self.slots))
@@ -370,15 +356,21 @@ def _grown(array: Array, capacity: int, initial: Any) -> Array:
 
 
 def rows_state(
-    state: OperatorState, name: str, fields: Sequence[Field], shape: str = "", ttl_ms: int = 0
+    state: OperatorState,
+    name: str,
+    fields: Sequence[Field],
+    shape: str = "",
+    ttl_ms: int = 0,
+    form: EntryForm | None = None,
 ) -> RowsColumn:
     """The rows of an operator under a name.
 
     :param shape: what the fields mean, as text: a stored state of another shape is refused.
+    :param form: what entries are, where the state is asked for the first time.
     """
     ttl = ttl_of(ttl_ms)
     return state.engine_state(
-        name, ROWS, lambda core, uid, name: RowsColumn(core, uid, name, fields, shape, ttl), ttl
+        name, ROWS, lambda core, uid, name: RowsColumn(core, uid, name, fields, shape, ttl, form), ttl
     )
 
 

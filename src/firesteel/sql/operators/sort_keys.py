@@ -60,13 +60,6 @@ class SortKeys:
     def __init__(self, order: Sequence[Ordering], types: Sequence[t.DataType]) -> None:
         self._parts = [(o.index, types[o.index], _part(o, types[o.index])) for o in order]
 
-    def of_values(self, values: Sequence[Any]) -> Any:
-        """Of one row, by its physical values."""
-        if len(self._parts) == 1:
-            index, _, part = self._parts[0]
-            return part(values[index])
-        return tuple(part(values[index]) for index, _, part in self._parts)
-
     def of_columns(self, arrays: Sequence[pa.Array], count: int) -> list[Any]:
         """Of all rows."""
         columns = [list(map(part, values_of(arrays[index], kind))) for index, kind, part in self._parts]

@@ -74,17 +74,24 @@ def changelog_within(
     exists: Array,
     changed: Array,
     update_before: bool,
+    keys: Sequence[pa.Array] = (),
 ) -> Columns:
     """The same where all that was and is lies in the columns *rows*, which are taken once.
 
-    :param before, after: where in them.
+    :param before, after: where in them. :param keys: columns that lead each row, whatever becomes of it.
     """
     found = changes(existed, exists, changed, update_before)
     places = np.where(found.is_after, after[found.rows], before[found.rows])
-    if not np.array_equal(places, np.arange(len(rows[0]))):
-        at = pa.array(places)
-        rows = [a.take(at) for a in rows]
-    return Columns(rows, len(places), found.kinds)
+    leading = _taken(keys, found.rows)
+    return Columns([*leading, *_taken(rows, places)], len(places), found.kinds)
+
+
+def _taken(arrays: Sequence[pa.Array], places: Array) -> list[pa.Array]:
+    count = len(places)
+    if np.array_equal(places, np.arange(count)):
+        return [array.slice(0, count) for array in arrays]
+    at = pa.array(places)
+    return [array.take(at) for array in arrays]
 
 
 class Changes(NamedTuple):

@@ -1,0 +1,101 @@
+"""What changes of ranks leave an operator, gathered for a batch.
+
+A *move* is some neighbours among the rows of a key of which each takes the rank of the next one, or of the
+one before it: so one row that comes or goes changes many ranks, and its move is as many numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+
+__all__ = ["NOTHING", "RankChanges", "Shown"]
+
+Array = np.ndarray[Any, Any]
+#: The last row of a move is as it was, or counts no more.
+NOTHING: Final = -1
+
+
+class Shown(NamedTuple):
+    """Changes in order. :ivar items: the number of the row of each. :ivar ranks: its rank."""
+
+    items: Array
+    kinds: Array
+    ranks: Array
+
+
+class RankChanges:
+    """
+    :param start: the first rank that counts. :param update_before: whether updates have a -U.
+    """
+
+    __slots__ = ("_backwards", "_firsts", "_items", "_lasts", "_lengths", "_start", "_update_before")
+
+    def __init__(self, start: int, update_before: bool) -> None:
+        self._start = start
+        self._update_before = update_before
+        self._items: list[int] = []
+        # Of each move:
+        self._lengths: list[int] = []
+        self._firsts: list[int] = []  # the rank of its first row, less one
+        self._backwards: list[bool] = []
+        self._lasts: list[int] = []  # what becomes of its last row
+
+    def enter(self, item: int, rank: int) -> None:
+        self.move([item], rank - 1, INSERT)
+
+    def leave(self, item: int, rank: int) -> None:
+        self.move([item], rank - 1, DELETE, backwards=True)
+
+    def replace(self, before: int, after: int, rank: int) -> None:
+        self.move([after, before], rank - 1)
+
+    def move(self, items: list[int], first: int, last: int = NOTHING, backwards: bool = False) -> None:  # hot
+        """Each row but the last one takes the place of the one behind it, or *backwards* each but the first
+        one that of the one before it.
+
+        :param items: as they are now; backwards: as they were. :param first: the place of the first one.
+        :param last: INSERT: the last one takes a place that nobody had. DELETE (backwards): nobody has its
+            place any more.
+        """
+        ahead = self._start - 1 - first
+        if ahead > 0:
+            items = items[ahead:]
+            first += ahead
+            if not items:
+                return
+        self._items += items
+        self._lengths.append(len(items))
+        self._firsts.append(first)
+        self._backwards.append(backwards)
+        self._lasts.append(last)
+
+    def shown(self) -> Shown:
+        """All of it, row by row."""
+        items = np.array(self._items, np.int64)
+        lengths = np.array(self._lengths, np.int64)
+        count = len(items)
+        stops = np.cumsum(lengths)
+        is_last = np.zeros(count, bool)
+        is_last[stops - 1] = True
+        lasts = np.zeros(count, np.int8)
+        lasts[stops - 1] = self._lasts
+        ranks = np.arange(1, count + 1) + np.repeat(
+            np.array(self._firsts, np.int64) - stops + lengths, lengths
+        )
+        backwards = np.repeat(np.array(self._backwards, bool), lengths)
+        following = np.append(items[1:], 0)
+        # Two changes for each row: what had its place before, and what has it after.
+        both = np.empty((count, 2), np.int64)
+        both[:, 0] = np.where(backwards, items, following)
+        both[:, 1] = np.where(backwards & ~is_last, following, items)
+        kinds = np.empty((count, 2), np.int8)
+        kinds[:, 0] = UPDATE_BEFORE
+        kinds[:, 1] = np.where(is_last, lasts, UPDATE_AFTER)
+        leave = np.empty((count, 2), bool)
+        leave[:, 0] = ~is_last if self._update_before else False
+        leave[:, 1] = kinds[:, 1] != NOTHING
+        return Shown(both[leave], kinds[leave], np.repeat(ranks, 2)[leave.reshape(-1)])
