@@ -155,6 +155,7 @@ def main():
     print(
         json.dumps(
             {
+                "epochs": len(switch.spent) + 2 * len(found),
                 "throughput": without_s / (without_s + middle),
                 "without_s": without_s,
                 "microseconds_each": middle / subtasks * 1e6,
