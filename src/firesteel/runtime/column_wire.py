@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import Columns, as_values
 from firesteel.runtime.batch import Batch, Marks
-from firesteel.state.column_keys import fixed_bytes
+from firesteel.state.column_keys import fixed_bytes, offsets_and_bytes
 
 __all__ = ["decode_columns", "encode_columns"]
 
@@ -95,17 +95,10 @@ def _encode_fixed(array: pa.Array, parts: list[Part]) -> None:
 
 
 def _encode_texts(array: pa.Array, parts: list[Part]) -> None:
-    if array.null_count:
-        array = array.fill_null("" if pa.types.is_string(array.type) else b"")
-    length = len(array)
-    _, offset_buffer, data = array.buffers()
-    if not length:
-        parts += (np.zeros(1, np.int32), b"")
-        return
-    offsets = np.frombuffer(offset_buffer, np.int32, length + 1, array.offset * 4)
+    offsets, data = offsets_and_bytes(array)
     first, last = int(offsets[0]), int(offsets[-1])
     parts.append(offsets - offsets[0] if first else np.ascontiguousarray(offsets))
-    parts.append(b"" if data is None else memoryview(data)[first:last])
+    parts.append(data[first:last])
 
 
 def _encode_lists(array: pa.Array, parts: list[Part]) -> None:

@@ -143,17 +143,24 @@ def _text_codes(array: pa.Array) -> Array:
 
 def _byte_codes(array: pa.Array) -> Array:
     """Those of the bytes of each value."""
-    if array.null_count:
-        array = array.fill_null("" if _is_text(array.type) else b"")
-    length = len(array)
-    _, offset_buffer, data = array.buffers()
-    if not length or data is None:
-        return np.zeros(length, _U32)
-    offsets = np.frombuffer(offset_buffer, np.int32, length + 1, array.offset * 4)
+    offsets, data = offsets_and_bytes(array)
+    if not len(data):
+        return np.zeros(len(array), _U32)
     return codes_of_bytes(np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]], np.diff(offsets))
 
 
 # ---- identities
+
+
+def offsets_and_bytes(array: pa.Array) -> tuple[Array, memoryview]:
+    """The bytes of text or bytes, none where they are null: where each value begins in them, and the last one
+    ends, and what they lie in."""
+    if array.null_count:
+        array = array.fill_null("" if _is_text(array.type) else b"")
+    _, offsets, data = array.buffers()
+    if not len(array) or data is None:
+        return np.zeros(len(array) + 1, np.int32), memoryview(b"")
+    return np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4), memoryview(data)
 
 
 def fixed_bytes(array: pa.Array) -> Array:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.types import DataType, RowType
 from firesteel.sql.values import array_of, values_of
-from firesteel.state.column_keys import fixed_bytes
+from firesteel.state.column_keys import fixed_bytes, offsets_and_bytes
 
 __all__ = ["PackedRows", "unpacked_values"]
 
@@ -107,7 +107,7 @@ class PackedRows:
             if column.width:
                 fixed[:, value] = _bytes_of(array, column.width)
                 continue
-            offsets, data = _offsets_and_data(_as_bytes(array, column))
+            offsets, data = offsets_and_bytes(_as_bytes(array, column))
             fixed[:, value] = _numbers(np.diff(offsets))
             free.append((data, offsets[cuts].tolist()))
         heads, head = fixed.reshape(-1).data, self._head.pack
@@ -164,14 +164,6 @@ class PackedRows:
         return _Sections(count, fixed, free)
 
 
-def _offsets_and_data(array: pa.Array) -> tuple[Array, memoryview]:
-    """Where each value of an array of bytes without nulls begins, and the last one ends, and the bytes."""
-    _, offsets, data = array.buffers()
-    if not len(array) or data is None:
-        return np.zeros(len(array) + 1, np.int32), memoryview(b"")
-    return np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4), memoryview(data)
-
-
 def _numbers(values: Array) -> Array:
     return np.ascontiguousarray(values, "<u4").view(np.uint8).reshape(-1, _LENGTH)
 
@@ -195,11 +187,11 @@ def _array_of(fixed: Array, column: _Column, nulls: Array) -> pa.Array:
 
 
 def _as_bytes(array: pa.Array, column: _Column) -> pa.Array:
-    """The values of a column without a fixed width as bytes, none where it is null."""
+    """The values of a column without a fixed width as bytes."""
     if column.code == "m":
         values = values_of(array, column.kind)
         return pa.array([b"" if value is None else _pack(value) for value in values], pa.binary())
-    return pc.fill_null(array.cast(pa.binary()), b"")
+    return array.cast(pa.binary())
 
 
 def _of_bytes(values: pa.Array, column: _Column, nulls: Array) -> pa.Array:
