@@ -85,9 +85,9 @@ def main() -> int:
     )
     parser.add_argument(
         "--clock",
-        choices=list(CLOCKS),
+        choices=[*CLOCKS, "instructions"],
         default="wall",
-        help="of case q: cpu for a busy machine (default: wall)",
+        help="for a busy machine: cpu in case q, instructions with --earlier (default: wall)",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each pair is measured (default: 3)")
     parser.add_argument(
@@ -125,7 +125,10 @@ def main() -> int:
     if unknown or options.rounds < 1:
         parser.error(f"no such case: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
 
-    environments = Environments(dict(options.env), options.earlier)
+    counting = options.clock == "instructions"
+    if counting and not options.earlier:
+        parser.error("--clock instructions compares two commits: give one with --earlier")
+    environments = Environments(dict(options.env), options.earlier, counting=counting)
     started = datetime.now()
     results: list[Comparison] = []
     for name in chosen:

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.environments import EARLIER, OURS, Environments
 from benchmarks.in_turn import compare_in_turn
+from benchmarks.instructions import compare_by_instructions
 from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
 KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
@@ -87,11 +88,15 @@ def by_rate(system: System, environments: Environments, clock: str = "seconds") 
 def compare_rates(
     case: str, ours: System, peers: list[Peer], environments: Environments, rounds: int
 ) -> list[Comparison]:
-    """By records a second. With an earlier commit to compare with, that is the only peer."""
+    """By records a second. With an earlier commit to compare with, that is the only peer; instructions are
+    counted once, since they do not differ."""
     if environments.earlier:
         ours = replace(ours, records=environments.share_of(ours.records))
         earlier = replace(ours, name=f"firesteel at {environments.earlier}", environment=EARLIER)
-        found = compare_in_turn(case, ours, earlier, KEPT, environments, rounds)
+        if environments.counting:
+            found = compare_by_instructions(case, ours, earlier, KEPT, environments)
+        else:
+            found = compare_in_turn(case, ours, earlier, KEPT, environments, rounds)
         progress(f"  {case}: {found.ratio if found.error is None else found.error}")
         return [found]
     measured = [(by_rate(peer.system, environments), peer.target) for peer in peers]

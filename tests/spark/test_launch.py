@@ -62,6 +62,13 @@ def test_java_is_given_what_sparks_own_launcher_gives_it(spark_session: SparkSes
     assert all(option in theirs or option.startswith("-D") for option in launch.JAVA)
 
 
+def test_java_is_not_asked_to_open_a_package_that_it_has_not_got() -> None:
+    opened = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    assert opened in launch.java_options(17)
+    assert opened in launch.java_options(21)
+    assert set(launch.JAVA) - set(launch.java_options(25)) == {opened}
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StartedJvm]]:
     """The JVMs that are started, which only wait here."""

@@ -49,6 +49,12 @@ def _stated_version(home: str) -> int | None:
 
 
 @cache
+def find_version(home: str) -> int:
+    """The major version of the Java under ``home``, 0 when there is none."""
+    return _stated_version(home) or java_version(home) or 0
+
+
+@cache
 def find_java() -> str:
     """JAVA_HOME for Spark: the one that is set, the ``java`` of the PATH, or one in the usual places."""
     candidates = [os.environ.get("JAVA_HOME")]
@@ -58,7 +64,7 @@ def find_java() -> str:
     for pattern in _USUAL:
         candidates.extend(sorted(glob.glob(pattern), reverse=True))
     for home in candidates:
-        if home and (_stated_version(home) or java_version(home) or 0) >= _MINIMUM:
+        if home and find_version(home) >= _MINIMUM:
             return home
     raise EngineError(
         f"No Java runtime of version {_MINIMUM} or newer was found",

@@ -23,7 +23,7 @@ from typing import Final
 
 from firesteel.common.errors import EngineError
 from firesteel.spark.archive import archive_options
-from firesteel.spark.java import find_java
+from firesteel.spark.java import find_java, find_version
 from firesteel.spark.settings import LOOPBACK
 from firesteel.storage.process_directory import new_directory, process_directory
 
@@ -65,6 +65,8 @@ JAVA: Final = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dderby.connection.requireAuthentication=false",
 )
+#: Java 25 has not got this package any more, and prints a warning for it in each program.
+_GONE: Final = (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
 # On two processors much of a short job is compiling what it runs a few times: a method must be called four
 # times as often before it is compiled. What runs for long is compiled as well as ever.
 _PATIENT: Final = "-XX:CompileThresholdScaling=4"
@@ -246,11 +248,17 @@ def _command(taken: Surroundings) -> list[str]:
         _PATIENT,
         f"-Xmx{taken.settings.get('spark.driver.memory', '1g')}",
         *shlex.split(taken.settings.get("spark.driver.extraJavaOptions", "")),
-        *JAVA,
+        *java_options(find_version(find_java())),
         _MAIN,
         *confs,
         _PROGRAM,
     ]
+
+
+def java_options(version: int) -> tuple[str, ...]:
+    """What a Java of this version is given."""
+    since, gone = _GONE
+    return tuple(option for option in JAVA if option != gone or version < since)
 
 
 def class_path(home: Path) -> str:
