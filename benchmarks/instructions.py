@@ -1,8 +1,8 @@
 """Two commits of ours by the instructions that a record takes: the one figure that other work on the machine,
 and what a process happened to get from it, do not change.
 
-A program runs in one process, on the mini cluster that needs no Spark, under Valgrind, which counts. So it says what our
-code and the libraries below it do for a record, and nothing of Spark or of how two cores are used.
+A program runs in one process, on the mini cluster that needs no Spark, under Valgrind, which counts. So it
+says what our code and the libraries below it do for a record, and nothing of Spark or of two cores.
 """
 
 from __future__ import annotations

@@ -50,6 +50,52 @@ def test_it_has_one_thread_and_workers_that_differ() -> None:
     assert len(set(of_numpy)) == len(set(of_python)) == 2
 
 
+# What Python looks at in archives: when all is forgotten, and for an archive that has changed.
+ARCHIVES = """
+import importlib, json, os, sys, zipfile, zipimport
+
+def put(module):
+    with zipfile.ZipFile("some.zip", "a") as archive:
+        archive.writestr(f"{module}.py", "")
+        archive.writestr(f"package/{module}.py", "")
+
+with zipfile.ZipFile("some.zip", "w") as archive:
+    archive.writestr("package/__init__.py", "")
+put("first")
+sys.path.insert(0, os.path.abspath("some.zip"))
+import first, package.first
+from firesteel.spark.daemon import prepare
+prepare()
+
+read, reads = zipimport._read_directory, []
+def counted(archive):
+    reads.append(archive)
+    return read(archive)
+zipimport._read_directory = counted
+importlib.invalidate_caches()
+idle = len(reads)
+put("second")
+importlib.invalidate_caches()
+import second, package.second
+os.rename("some.zip", "gone.zip")
+importlib.invalidate_caches()
+try:
+    import third
+except ImportError:
+    pass
+names = [os.path.basename(archive) for archive in reads]
+print(json.dumps({"idle": idle, "names": names}))
+"""
+
+
+def test_a_worker_reads_archives_again_only_when_they_have_changed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ARCHIVES]
+    ended = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    found = json.loads(ended.stdout)
+    assert found["idle"] == 0
+    assert set(found["names"]) == {"some.zip"}
+
+
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), ConnectionResetError(104, "reset")])
 def test_a_worker_that_nobody_listens_to_ends_quietly(error: OSError) -> None:
     def cut(socket: object, authenticated: bool) -> int:
