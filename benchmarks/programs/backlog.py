@@ -8,7 +8,8 @@ second.
 
 Prints one line of JSON: how far the job was behind when it began to read, when it had caught up (its sources
 found nothing more that was due), and how long after that the first of three seconds in a row began whose p99
-is below ``--limit-ms``; ``--steady`` seconds after the backlog the source ends.
+is below ``--limit-ms``; ``--steady`` seconds after the backlog the source ends. ``p50``, ``p99``, ``p99.9``
+are of all records of the second half of the run, in milliseconds.
 """
 
 import argparse
@@ -181,13 +182,13 @@ def run(options, notes, first_s, count):
         raise SystemExit(f"{found} of {keys} keys have all of their records")
 
 
-def p99_by_second(notes):
+def late_by_second(notes):
     late = {}
     for file in Path(notes).glob("late-*"):
         for line in file.read_text().splitlines():
             second, found = json.loads(line)
             late.setdefault(second, Counter()).update({int(ms): n for ms, n in found.items()})
-    return {second: quantile(late[second], 0.99) for second in sorted(late)}
+    return {second: late[second] for second in sorted(late)}
 
 
 def quantile(counted, share):
@@ -220,7 +221,8 @@ def main():
             count = int(options.rate * (behind + steady)) // options.keys * options.keys
             first_s = time.time() - behind
             run(options, notes, first_s, count)
-            p99 = p99_by_second(notes)
+            late = late_by_second(notes)
+            p99 = {second: quantile(found, 0.99) for second, found in late.items()}
             caught_up_s = max(float(file.read_text()) for file in Path(notes).glob("caught-up-*"))
     began_s = min(p99)
     measured = {
@@ -230,6 +232,8 @@ def main():
         "quick_after_s": max(0.0, first_quick_second(p99, caught_up_s, options.limit_ms) - caught_up_s),
         "p99_ms": list(p99.values()),
     }
+    second_half = sum(list(late.values())[len(late) // 2 :], Counter())
+    measured |= {f"p{share:g}": quantile(second_half, share / 100) for share in (50, 99, 99.9)}
     print(json.dumps(measured), flush=True)
 
 
