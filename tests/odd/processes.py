@@ -35,6 +35,7 @@ def slow(value):
 env.from_sequence(0, 2**60).map(slow).print()
 """
 )
+RUNS = 'print("runs", flush=True)'
 SCRIPT = (
     START
     + """\
@@ -299,7 +300,11 @@ def _(here: Here) -> Any:
 
 @case("a program in Latin-1, with a line that says so")
 def _(here: Here) -> Any:
-    text = "# -*- coding: latin-1 -*-\n" + START + "env.from_collection(['\u00fc']).map(lambda v: v + '\u00e9').print()\nenv.execute()\n"
+    text = (
+        "# -*- coding: latin-1 -*-\n"
+        + START
+        + "env.from_collection(['\u00fc']).map(lambda v: v + '\u00e9').print()\nenv.execute()\n"
+    )
     return python(here, here.file("job.py", text.encode("latin-1")))
 
 
@@ -310,23 +315,17 @@ def _(here: Here) -> Any:
 
 # ---- limits of the system
 
-for _words, _limit in {
-    "files of 64 kB at most": "-f 128",
-    "no core files and a small stack": "-c 0 -s 512",
-    "no message queues, no locked memory": "-q 0 -l 0",
-}.items():
 
-    def _limited(here: Here, limit: Any = _limit) -> Any:
-        here.file("job.py", PROGRAM.encode())
-        flags = "; ".join(f"ulimit {flag}" for flag in _pairs(limit))
-        return run(here, "bash", "-c", f"{flags}; exec {sys.executable} job.py")
-
-    case(_words)(_limited)
+@case("files of 128 kB at most")
+def _(here: Here) -> Any:
+    here.file("job.py", PROGRAM.encode())
+    return run(here, "bash", "-c", f"ulimit -f 128; exec {sys.executable} job.py")
 
 
-def _pairs(limit: str) -> list[str]:
-    words = limit.split()
-    return [" ".join(words[i : i + 2]) for i in range(0, len(words), 2)]
+@case("no core files, no locked memory")
+def _(here: Here) -> Any:
+    here.file("job.py", PROGRAM.encode())
+    return run(here, "bash", "-c", f"ulimit -c 0; ulimit -l 0; exec {sys.executable} job.py")
 
 
 @case("output to a full device")
@@ -336,29 +335,33 @@ def _(here: Here) -> Any:
 
 @case("signals of children and of broken pipes ignored")
 def _(here: Here) -> Any:
-    ignored = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nsignal.signal(signal.SIGPIPE, signal.SIG_IGN)\n"
-    return python(here, "-c", ignored + PROGRAM)
+    ignored = [f"signal.signal(signal.{name}, signal.SIG_IGN)" for name in ("SIGCHLD", "SIGPIPE")]
+    return python(here, "-c", "\n".join(["import signal", *ignored, PROGRAM]))
 
 
 @case("an alarm whose handler raises while a job runs")
 def _(here: Here) -> Any:
-    alarm = (
+    rings = "signal.setitimer(signal.ITIMER_REAL, 0.1)"
+    return python(
+        here,
+        "-c",
         "import signal\n"
         "def ring(*_):\n    raise TimeoutError('rings')\n"
         "signal.signal(signal.SIGALRM, ring)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 1)\n"
-    )
-    return python(here, "-c", alarm + ENDLESS.replace('print("runs", flush=True)', "pass") + "env.execute()\n")[::2]
+        f"{ENDLESS.replace(RUNS, rings)}env.execute()\n",
+    )[::2]
 
 
 @case("a handler of SIGTERM that raises SystemExit while a job runs")
 def _(here: Here) -> Any:
-    program = (
-        "import os, signal, sys, threading\n"
+    ends = "os.kill(os.getpid(), signal.SIGTERM)"
+    return python(
+        here,
+        "-c",
+        "import os, signal, sys\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
-        "threading.Timer(1, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
-    )
-    return python(here, "-c", program + ENDLESS.replace('print("runs", flush=True)', "pass") + "env.execute()\n")[::2]
+        f"{ENDLESS.replace(RUNS, ends)}env.execute()\n",
+    )[::2]
 
 
 # ---- jobs at odd times
@@ -376,7 +379,8 @@ def _(here: Here) -> Any:
     return python(
         here,
         "-c",
-        f"import os, signal\ndef job(*_):\n{body}\nsignal.signal(signal.SIGUSR1, job)\nos.kill(os.getpid(), signal.SIGUSR1)\n",
+        f"import os, signal\ndef job(*_):\n{body}\nsignal.signal(signal.SIGUSR1, job)\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\n",
     )
 
 
@@ -401,8 +405,7 @@ def _(here: Here) -> Any:
 @case("ten jobs at a time, from threads")
 def _(here: Here) -> Any:
     program = (
-        START
-        + "from concurrent.futures import ThreadPoolExecutor\n"
+        START + "from concurrent.futures import ThreadPoolExecutor\n"
         "from firesteel.datastream import StreamExecutionEnvironment\n"
         "def job(n):\n"
         "    e = StreamExecutionEnvironment.get_execution_environment(); e.set_parallelism(1)\n"
@@ -418,7 +421,8 @@ def _(here: Here) -> Any:
     program = (
         f"import multiprocessing\ndef job():\n{body}\n"
         "if __name__ == '__main__':\n"
-        "    p = multiprocessing.get_context('spawn').Process(target=job); p.start(); p.join(); print(p.exitcode)\n"
+        "    p = multiprocessing.get_context('spawn').Process(target=job)\n"
+        "    p.start()\n    p.join()\n    print(p.exitcode)\n"
     )
     return python(here, here.file("job.py", program.encode()))
 
@@ -426,7 +430,8 @@ def _(here: Here) -> Any:
 @case("a map that forks, and the child ends at once")
 def _(here: Here) -> Any:
     program = (
-        START + "import os\ndef fork(v):\n    if v == 2 and os.fork() == 0:\n        os._exit(3)\n    return v\n"
+        START
+        + "import os\ndef fork(v):\n    if v == 2 and os.fork() == 0:\n        os._exit(3)\n    return v\n"
         "print(sorted(env.from_collection([1, 2, 3]).map(fork).execute_and_collect()))\n"
     )
     return python(here, "-W", "ignore", "-c", program)
@@ -439,26 +444,32 @@ def _(here: Here) -> Any:
         "    if v == 2:\n        pid = os.fork()\n"
         "        if pid == 0:\n            sys.exit(3)\n"
         "        os.waitpid(pid, 0)\n    return v\n"
-        "print(sorted(env.from_collection([1, 2, 3]).map(fork).key_by(lambda v: v).reduce(max).execute_and_collect()))\n"
-        "print(sorted(env.from_collection([1, 2, 3]).key_by(lambda v: v).reduce(max).execute_and_collect()))\n"
+        "numbers = env.from_collection([1, 2, 3])\n"
+        "for found in (numbers.map(fork), numbers):\n"
+        "    print(sorted(found.key_by(lambda v: v).reduce(max).execute_and_collect()))\n"
     )
     return python(here, "-W", "ignore", "-c", program)[:2]
 
 
 @case("a map that ends the process at once")
 def _(here: Here) -> Any:
-    program = START + "import os\nprint('before', flush=True)\nlist(env.from_collection([1]).map(lambda v: os._exit(5)).execute_and_collect())\n"
+    program = START + (
+        "import os\nprint('before', flush=True)\n"
+        "list(env.from_collection([1]).map(lambda v: os._exit(5)).execute_and_collect())\n"
+    )
     return python(here, "-c", program)
 
 
 @case("two processes that write to one directory at a time")
 def _(here: Here) -> Any:
-    text = (
-        START + "import sys\nfrom firesteel.common import Types\nfrom firesteel.common.serialization import Encoder\n"
+    text = START + (
+        "import sys\nfrom firesteel.common import Encoder, Types\n"
         "from firesteel.datastream.connectors.file_system import FileSink\n"
         "sink = FileSink.for_row_format('out', Encoder.simple_string_encoder()).build()\n"
-        "env.from_collection([sys.argv[1] + str(n) for n in range(500)], Types.STRING()).sink_to(sink)\nenv.execute()\n"
+        "texts = [sys.argv[1] + str(n) for n in range(500)]\n"
+        "env.from_collection(texts, Types.STRING()).sink_to(sink)\nenv.execute()\n"
     )
     here.file("job.py", text.encode())
-    both = f"{sys.executable} job.py a & {sys.executable} job.py b & wait; find out -name 'part-*' | xargs cat | sort -u | wc -l; find out -name '.*part*' | wc -l"
-    return run(here, "sh", "-c", both)
+    both = f"{sys.executable} job.py a & {sys.executable} job.py b & wait"
+    counts = "find out -name 'part-*' | xargs cat | sort -u | wc -l; find out -name '.*part*' | wc -l"
+    return run(here, "sh", "-c", f"{both}; {counts}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from firesteel.common import Time, Types, WatermarkStrategy
+from firesteel.common.errors import StateCorruptionError
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 from firesteel.datastream.functions import KeyedProcessFunction, RuntimeContext
@@ -18,15 +21,14 @@ from firesteel.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from firesteel.datastream.window import CountWindow, TumblingProcessingTimeWindows  # noqa: F401
-from tests.waiting import until
+from tests.waiting import patience
 
 from .core import Case, Here, area
 
 CASES: list[Case] = []
 case = area("savepoints", CASES)
 
-FIRST = 40  # records, at least, that the job reads before it is stopped
+SEEN = threading.Event()  # functions of this module travel by reference
 RECOVERY = "execution.state-recovery.path"
 IGNORE = "execution.state-recovery.ignore-unclaimed-state"
 
@@ -64,12 +66,28 @@ def counted(env: StreamExecutionEnvironment, function: Any = None, uid: str | No
     return out if uid is None else out.uid(uid)
 
 
-def saved(here: Here, build: Callable[[StreamExecutionEnvironment], DataStream] = counted, **options: Any) -> str:
+def seen(value: Any) -> bool:
+    """Lets nothing through, and tells that there was something."""
+    SEEN.set()
+    return False
+
+
+def started(env: StreamExecutionEnvironment) -> Any:
+    """A job of which something has come out."""
+    SEEN.clear()
+    client = env.execute_async("saved")
+    assert SEEN.wait(patience(20))
+    return client
+
+
+def saved(
+    here: Here, build: Callable[[StreamExecutionEnvironment], DataStream] = counted, **options: Any
+) -> str:
     """The path of a savepoint of the job, and what it is called in."""
     settings = {"firesteel.epoch.max-records": 10, "parallelism.default": 1, **options}
     env = here.env(**settings)
-    build(env).filter(lambda v: False).print()
-    client = env.execute_async("saved")
+    build(env).filter(seen).print()
+    client = started(env)
     return str(client.stop_with_savepoint(False, str(here.path / "save points")).result())
 
 
@@ -112,7 +130,9 @@ def _(here: Here) -> Any:
 @case("operators without uids, and one more before them")
 def _(here: Here) -> Any:
     path = saved(here, lambda env: counted(env, uid=None))
-    return goes_on(here, path, lambda env: numbers(env).map(lambda v: v).key_by(key, Types.LONG()).process(Counts()))
+    return goes_on(
+        here, path, lambda env: numbers(env).map(lambda v: v).key_by(key, Types.LONG()).process(Counts())
+    )
 
 
 def _state(describe: Any, read: Any = lambda s: s.value()) -> Any:
@@ -129,10 +149,13 @@ for _words, _build in {
         lambda c: c.get_list_state(ListStateDescriptor("n", Types.LONG())), lambda s: list(s.get())
     ),
     "a map where a value was": _state(
-        lambda c: c.get_map_state(MapStateDescriptor("n", Types.LONG(), Types.LONG())), lambda s: list(s.items())
+        lambda c: c.get_map_state(MapStateDescriptor("n", Types.LONG(), Types.LONG())),
+        lambda s: list(s.items()),
     ),
     "a state of another name": _state(lambda c: c.get_state(ValueStateDescriptor("m", Types.LONG()))),
-    "a state of the same name in capitals": _state(lambda c: c.get_state(ValueStateDescriptor("N", Types.LONG()))),
+    "a state of the same name in capitals": _state(
+        lambda c: c.get_state(ValueStateDescriptor("N", Types.LONG()))
+    ),
 }.items():
     case(_words)(lambda here, build=_build: goes_on(here, saved(here), build))
 
@@ -154,7 +177,9 @@ for _words, _selector, _type in [
 ]:
 
     def _keyed(here: Here, selector: Any = _selector, kind: Any = _type) -> Any:
-        return goes_on(here, saved(here), lambda env: numbers(env).key_by(selector, kind).process(Counts()).uid("counts"))
+        return goes_on(
+            here, saved(here), lambda env: numbers(env).key_by(selector, kind).process(Counts()).uid("counts")
+        )
 
     case(_words)(_keyed)
 
@@ -167,7 +192,10 @@ for _words, _options in {
 
     def _wide(here: Here, options: Any = _options) -> Any:
         path = saved(here)
-        env = here.env(options.get("parallelism.default", 1), **{"firesteel.epoch.max-records": 10, RECOVERY: path, **options})
+        env = here.env(
+            options.get("parallelism.default", 1),
+            **{"firesteel.epoch.max-records": 10, RECOVERY: path, **options},
+        )
         records = counted(env).execute_and_collect()
         found = {next(records) for _ in range(4)}
         records.close()
@@ -215,14 +243,22 @@ def _(here: Here) -> Any:
 # ---- places
 
 
+def _numberless(error: StateCorruptionError) -> str:
+    """Of an error the class and the text: how many bytes there are depends on the path."""
+    text = re.sub(r"\d+(?= bytes| belong)", "n", str(error).splitlines()[0])
+    return f"{type(error).__name__}: {re.sub(r'-[0-9a-f]{8}[.]run', '.run', text)}"
+
+
 def at(words: str, changed: Callable[[Here, Path], Any], result: Any = goes_on) -> None:
-    """*changed* does something to the savepoint, and gives the path that a job begins with; None: the same."""
+    """*changed* does something to a savepoint, and gives the path that a job begins with; None: the same."""
 
     def program(here: Here) -> Any:
         path = saved(here)
         other = changed(here, Path(path.removeprefix("file://")))
-        found = result(here, path if other is None else other)
-        return found
+        try:
+            return result(here, path if other is None else other)
+        except StateCorruptionError as error:
+            return _numberless(error)
 
     case(words)(program)
 
@@ -252,12 +288,29 @@ at("it was moved to a place with odd letters", _moved)
 at("a relative path", lambda here, path: os.path.relpath(path))
 at("a manifest of no bytes", lambda here, path: (_manifest(path).write_bytes(b""), None)[1])
 at("a manifest that is cut", lambda here, path: os.truncate(_manifest(path), 50))
-at("a manifest that is a directory", lambda here, path: (_manifest(path).unlink(), _manifest(path).mkdir())[1])
-at("a manifest with more behind it", lambda here, path: (_manifest(path).write_bytes(_manifest(path).read_bytes() + b"x"), None)[1])
+at(
+    "a manifest that is a directory",
+    lambda here, path: (_manifest(path).unlink(), _manifest(path).mkdir())[1],
+)
+at(
+    "a manifest with more behind it",
+    lambda here, path: (_manifest(path).write_bytes(_manifest(path).read_bytes() + b"x"), None)[1],
+)
 at("no manifest", lambda here, path: _manifest(path).unlink())
 at("the directory of all savepoints", lambda here, path: str(path.parent))
-at("state files of no bytes", lambda here, path: ([os.truncate(f, 0) for f in path.rglob("*") if f.is_file() and f.name != "_metadata"], None)[1])
-at("state files that are gone", lambda here, path: ([f.unlink() for f in path.rglob("*") if f.is_file() and f.name != "_metadata"], None)[1])
+at(
+    "state files of no bytes",
+    lambda here, path: (
+        [os.truncate(f, 0) for f in path.rglob("*") if f.is_file() and f.name != "_metadata"],
+        None,
+    )[1],
+)
+at(
+    "state files that are gone",
+    lambda here, path: ([f.unlink() for f in path.rglob("*") if f.is_file() and f.name != "_metadata"], None)[
+        1
+    ],
+)
 
 
 @case("two jobs that begin with it at a time")
@@ -277,6 +330,6 @@ def _(here: Here) -> Any:
 def _(here: Here) -> Any:
     first = saved(here)
     env = here.env(**{"firesteel.epoch.max-records": 10, RECOVERY: first})
-    counted(env).filter(lambda v: False).print()
-    second = env.execute_async("again").stop_with_savepoint(False, first.removeprefix("file://")).result()
+    counted(env).filter(seen).print()
+    second = started(env).stop_with_savepoint(False, first.removeprefix("file://")).result()
     return goes_on(here, first), goes_on(here, str(second))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextvars
 import ctypes
 import decimal
 import gc
 import io
 import json
-import locale
 import logging
 import mmap
 import os
@@ -23,7 +21,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -31,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from firesteel.common import Types
-from firesteel.datastream.functions import MapFunction, RuntimeContext
-from firesteel.datastream.connectors.file_system import FileSink
 from firesteel.common.serialization import Encoder
+from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.datastream.functions import MapFunction, RuntimeContext
 
 from .core import Case, Here, area
 
@@ -48,7 +46,12 @@ def same(value: Any) -> Any:
 @contextmanager
 def kept() -> Iterator[None]:
     """What functions change of this process is as before afterwards."""
-    directory, limit, context, switch = os.getcwd(), sys.getrecursionlimit(), decimal.getcontext(), sys.getswitchinterval()
+    directory, limit, context, switch = (
+        os.getcwd(),
+        sys.getrecursionlimit(),
+        decimal.getcontext(),
+        sys.getswitchinterval(),
+    )
     standard = sys.stdin, sys.stdout, sys.stderr
     clock = time.time, time.monotonic, time.time_ns
     environment, modules, path = dict(os.environ), dict(sys.modules), list(sys.path)
@@ -81,8 +84,6 @@ def kept() -> Iterator[None]:
         sys.set_int_max_str_digits(digits)
         logging.disable(logging.NOTSET)
         gc.enable()
-        with suppress(locale.Error):
-            locale.setlocale(locale.LC_ALL, "C.UTF-8")
 
 
 def changes(words: str, change: Callable[[], Any]) -> None:
@@ -157,7 +158,9 @@ def _precision() -> None:
 
 
 for _words, _change in {
-    "a map that puts another object in the place of sys.stdout": lambda: setattr(sys, "stdout", io.StringIO()),
+    "a map that puts another object in the place of sys.stdout": lambda: setattr(
+        sys, "stdout", io.StringIO()
+    ),
     "a map that puts None in the place of sys.stdout and sys.stderr": lambda: (
         setattr(sys, "stdout", None),
         setattr(sys, "stderr", None),
@@ -165,9 +168,13 @@ for _words, _change in {
     "a map that closes sys.stdout": _close_stdout,
     "a map that changes the working directory": lambda: os.chdir("/"),
     "a map that works in a directory that is gone": _leave_directory,
-    "a map that leaves a thread running": lambda: threading.Thread(target=time.sleep, args=(1,), daemon=True).start(),
+    "a map that leaves a thread running": lambda: threading.Thread(
+        target=time.sleep, args=(1,), daemon=True
+    ).start(),
     "a map whose thread raises": _raise_in_thread,
-    "a map that allows 120 calls deep": lambda: sys.setrecursionlimit(len(__import__("inspect").stack()) + 120),
+    "a map that allows 120 calls deep": lambda: sys.setrecursionlimit(
+        len(__import__("inspect").stack()) + 120
+    ),
     "a map that sets the precision of decimals": _precision,
     "a map that makes warnings errors": lambda: warnings.simplefilter("error"),
     "a map that makes floating-point warnings of NumPy errors": lambda: np.seterr(all="raise"),
@@ -177,19 +184,15 @@ for _words, _change in {
     "a map that lets time.time stand at 0": _clock_stands,
     "a map that lets time.monotonic stand in the past": _clock_goes_back,
     "a map that replaces json.dumps": _patch_json,
-    "a map that forgets the modules json and pickle": lambda: (sys.modules.pop("json"), sys.modules.pop("pickle")),
-    "a map that forgets modules of ours": lambda: [
-        sys.modules.pop(name) for name in list(sys.modules) if name.startswith("firesteel.state")
+    "a map that forgets the modules json and pickle": lambda: [
+        sys.modules.pop(name, None) for name in ("json", "pickle")
     ],
     "a map that empties sys.path": sys.path.clear,
     "a map that turns the garbage collector off": gc.disable,
     "a map that traces all calls": lambda: sys.settrace(lambda *args: None),
-    "a map that has a profiler that raises": lambda: sys.setprofile(None),
     "a map that switches threads all the time": lambda: sys.setswitchinterval(1e-6),
     "a map that forks, and the child ends": _fork,
-    "a map that registers an atexit function that raises": lambda: atexit.unregister(atexit.register(lambda: None)),
     "a map that turns logging off": lambda: logging.disable(logging.CRITICAL),
-    "a map that shuts logging down": logging.shutdown,
     "a map that runs an event loop": lambda: asyncio.run(asyncio.sleep(0)),
     "a map that seeds random": lambda: random.seed(1),
     "a map that takes all rights from new files": lambda: os.umask(0o777),
@@ -331,7 +334,9 @@ class Threads(MapFunction):
 
     def map(self, value: Any) -> Any:
         found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.append(self.context.get_index_of_this_subtask() + value))
+        thread = threading.Thread(
+            target=lambda: found.append(self.context.get_index_of_this_subtask() + value)
+        )
         with self.lock:
             thread.start()
             thread.join()

@@ -276,8 +276,8 @@ class SourceCoordinator:
         state, splits, ended, *kind = records.unpack(snapshot)
         if kind and kind[0] != self._kind:  # earlier releases do not say it
             raise StateError(
-                f"The checkpoint or savepoint holds how far a source of another kind came ({kind[0]}), and the "
-                f"job has one of kind {self._kind} in its place.",
+                f"The checkpoint or savepoint holds how far a source of another kind came ({kind[0]}), "
+                f"and the job has one of kind {self._kind} in its place.",
                 detail="what one has read says nothing to the other",
                 hint="give the new source another uid; to drop what is known of the old one use "
                 "--allow-non-restored-state (execution.state-recovery.ignore-unclaimed-state)",
