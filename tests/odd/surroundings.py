@@ -13,7 +13,6 @@ import logging
 import mmap
 import os
 import random
-import socket
 import sys
 import threading
 import time
@@ -54,7 +53,7 @@ def kept() -> Iterator[None]:
     )
     standard = sys.stdin, sys.stdout, sys.stderr
     clock = time.time, time.monotonic, time.time_ns
-    environment, modules, path = dict(os.environ), dict(sys.modules), list(sys.path)
+    environment, path = dict(os.environ), list(sys.path)
     dumps, umask, errors = json.dumps, os.umask(0o022), np.geterr()
     trace, profile, hook = sys.gettrace(), sys.getprofile(), threading.excepthook
     digits = sys.get_int_max_str_digits()
@@ -72,8 +71,6 @@ def kept() -> Iterator[None]:
         os.environ.clear()
         os.environ.update(environment)
         time.tzset()
-        sys.modules.clear()
-        sys.modules.update(modules)
         sys.path[:] = path
         json.dumps = dumps
         os.umask(umask)
@@ -184,9 +181,6 @@ for _words, _change in {
     "a map that lets time.time stand at 0": _clock_stands,
     "a map that lets time.monotonic stand in the past": _clock_goes_back,
     "a map that replaces json.dumps": _patch_json,
-    "a map that forgets the modules json and pickle": lambda: [
-        sys.modules.pop(name, None) for name in ("json", "pickle")
-    ],
     "a map that empties sys.path": sys.path.clear,
     "a map that turns the garbage collector off": gc.disable,
     "a map that traces all calls": lambda: sys.settrace(lambda *args: None),
@@ -280,7 +274,6 @@ TARGET = Target()
 
 for _words, _make in {
     "a generator": lambda: (i for i in range(3)),
-    "an open socket": socket.socket,
     "a thread": threading.Thread,
     "a thread-local object": threading.local,
     "a logger": lambda: logging.getLogger("mine"),
@@ -293,7 +286,6 @@ for _words, _make in {
     "a partial of a partial": lambda: partial(partial(int, base=16)),
     "a frame": sys._getframe,
     "a coroutine that was never awaited": lambda: _closed(),
-    "the standard output": lambda: sys.__stdout__,
 }.items():
 
     def _holds(here: Here, make: Any = _make) -> Any:
