@@ -211,7 +211,67 @@ def test_a_job_with_checkpoints_begins_with_one_record_of_each_split(busy_ms: fl
     assert pacer.is_full(work)
     assert pacer.pause_ms(4_000, work) == 0
     pacer.learn(work)
+    if busy_ms > 20:
+        assert planned(pacer, 1_000) == 1, "that may have been an import"
+        pacer.learn(work)
     assert planned(pacer, 1_000) == records
+
+
+def grown(
+    options: PacingOptions, *, empty_ms: float, start_ms: float, import_ms: float, epochs: int
+) -> list[int]:
+    """The records of each epoch of a job whose records cost ten microseconds.
+
+    :param start_ms: what Spark needs to begin the first epoch: containers, workers.
+    :param import_ms: what the first record takes longer, since the function imports a library.
+    """
+    pacer, read = Pacer(options), []
+    for epoch in range(epochs):
+        size = pacer.next_epoch(options.checkpoint_interval_ms)
+        is_start = epoch == 0
+        limit_ms = float("inf") if size.pace is None else size.pace.limit_ms
+        extra_ms = import_ms if is_start else 0.0
+        fitting = 1 if extra_ms > limit_ms else int(limit_ms * 100)
+        records = min(size.budget.max_records, fitting)
+        busy_ms = records / 100 + extra_ms
+        elapsed_ms = empty_ms + busy_ms + (start_ms if is_start else 0.0)
+        is_cut = records < size.budget.max_records
+        work = Work(elapsed_ms, records, records, 0.0, is_cut, records, busy_ms, is_start)
+        pacer.learn(work)
+        read.append(records)
+    return read
+
+
+@pytest.mark.parametrize("import_ms", [0.0, 1_500.0])
+@pytest.mark.parametrize("start_ms", [0.0, 60_000.0])
+@pytest.mark.parametrize("empty_ms", [100.0, 900.0, 1_500.0, 3_000.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        PacingOptions(500),
+        PacingOptions(6_000),
+        PacingOptions(500, checkpoint_interval_ms=1_000, with_exchange=True),
+        PacingOptions(6_000, checkpoint_interval_ms=10_000, with_exchange=True),
+    ],
+)
+def test_what_a_start_costs_is_not_what_records_cost(
+    options: PacingOptions, empty_ms: float, start_ms: float, import_ms: float
+) -> None:
+    """As on YARN, where the first Spark job waits for its containers, and each job takes longer."""
+    read = grown(options, empty_ms=empty_ms, start_ms=start_ms, import_ms=import_ms, epochs=9)
+    room_ms = max(options.target_ms - empty_ms, empty_ms)
+    assert read[-1] >= 0.7 * min(room_ms, options.target_ms) * 100
+    assert sum(records < 1_000 for records in read) <= 3
+
+
+def test_a_restart_is_not_what_records_cost() -> None:
+    pacer = Pacer(PacingOptions(500))
+    for _ in range(5):
+        before = planned(pacer)
+        pacer.learn(Work(150 + before / 100, before, before, 0.0, False, before, before / 100))
+    before = planned(pacer)
+    pacer.learn(Work(30_000, before, before, 0.0, False, before, before / 100, is_start=True))
+    assert planned(pacer) >= 0.9 * before
 
 
 def test_the_overhead_of_an_epoch_is_what_it_took_beside_the_work_on_records() -> None:

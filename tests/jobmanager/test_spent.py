@@ -39,6 +39,14 @@ def test_in_an_epoch_who_is_done_waits_for_the_levels_behind() -> None:
     assert work_in(reports, 650, is_behind=False).stages == (10, 11, 12)
 
 
+@pytest.mark.parametrize("instant", [0, -5_000])
+def test_a_clock_may_say_anything(instant: int) -> None:
+    """That of a machine that was never set, or of a program that has put its own in the place of ``time``."""
+    reports = [report(0, instant, instant, 90), report(1, instant, instant + 300, 380)]
+    behind = spent(reports, 650, is_behind=True)
+    assert behind == {("v0", 0): Spent(90, 300), ("v1", 0): Spent(380, 0)}
+
+
 def test_nobody_is_busy_for_longer_than_the_epoch() -> None:
     (one,) = spent([report(0, 0, 100, 90, held=80)], 100, is_behind=True).values()
     assert one == Spent(90, 10)

@@ -25,6 +25,7 @@ from tests.kills.strikes import REAL_TIME, SQL, small_disk, strike_of
 from tests.waiting import patience
 
 PATIENCE_S: Final = 300.0  # for the next word of a driver
+_UNKNOWN_S: Final = 5.0  # that a run is taken to last while none has ended
 _SAYING_S: Final = 5.0  # that a driver has to say where its threads are
 
 Event = dict[str, Any]
@@ -73,13 +74,13 @@ class Driver:
             time.sleep(_SAYING_S)
         return None
 
-    def has_said(self, event: str) -> bool:
-        """Whether that is among what it has said since the last ``wait_for``."""
+    def has_said(self, event: str) -> Event | None:
+        """That, if it is among what it has said since the last ``wait_for``."""
         with suppress(queue.Empty):
             while (said := self._said.get_nowait()) is not None:
                 if said["event"] == event:
-                    return True
-        return False
+                    return said
+        return None
 
     def await_start(self) -> None:
         if not self._is_up:
@@ -137,7 +138,9 @@ class Campaign:
         self._hosts = hosts
         self._mode = mode
         self._drivers: list[Driver] = []
-        self._seconds = 5.0  # of an undisturbed run
+        #: Of the quickest run that nothing has struck: drivers are struck within that time. The first one
+        #: finds everything cold, so strikes come too late; a run that they miss says how long it takes then.
+        self._seconds: float | None = None
 
     def __enter__(self) -> Campaign:
         return self
@@ -167,14 +170,16 @@ class Campaign:
             driver, heir = self._pair()
             driver.run(run)
             driver.wait_for("begin")
-            time.sleep(chance.uniform(0, self._seconds))
+            self._pause(chance)
             driver.kill(machine=chance.random() < 0.5)
             self._drivers.remove(driver)
             heir.run(run)
             self._start()  # the next heir
             outcome = self._outcome(run, heir, strikes=1)
             driver.destroy()
-            yield replace(outcome, strikes=0) if driver.has_said("end") else outcome
+            ended = driver.has_said("end")
+            self._learn(ended)
+            yield outcome if ended is None else replace(outcome, strikes=0)
 
     def replace_drivers(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
         """Another driver takes the job at a random moment, while the one before runs on: that may commit
@@ -183,7 +188,7 @@ class Campaign:
             driver, heir = self._pair()
             driver.run(run)
             driver.wait_for("begin")
-            time.sleep(random.Random(run.seed).uniform(0, self._seconds))
+            self._pause(random.Random(run.seed))
             heir.run(run)
             outcome = self._outcome(run, heir, strikes=1)
             said = driver.wait_for("superseded", "end")
@@ -192,6 +197,7 @@ class Campaign:
                 outcome = replace(outcome, failure=f"{outcome.failure} {driver.complaints}".strip())
                 self._forget(driver)
             elif said["event"] == "end":  # before the other one took the job
+                self._learn(said)
                 outcome = replace(outcome, strikes=0)
             yield outcome
 
@@ -213,11 +219,20 @@ class Campaign:
                 died += 1
             yield self._judged(run, driver, ended, died)
 
-    def undisturbed(self, seed: int) -> Iterator[Outcome]:
-        """What the others are compared with. Twice: the first run finds everything cold."""
-        for outcome in self.strike("undisturbed", 2, seed):
-            self._seconds = outcome.seconds or self._seconds
-            yield outcome
+    def undisturbed(self, seed: int) -> Outcome:
+        """What the others are compared with."""
+        [outcome] = self.strike("undisturbed", 1, seed)
+        return outcome
+
+    def _pause(self, chance: random.Random) -> None:
+        """Until a moment within a run."""
+        time.sleep(chance.uniform(0, _UNKNOWN_S if self._seconds is None else self._seconds))
+
+    def _learn(self, ended: Event | None) -> None:
+        """Nothing has struck a run."""
+        if ended is not None:
+            seconds = ended["seconds"]
+            self._seconds = seconds if self._seconds is None else min(self._seconds, seconds)
 
     # ---- drivers
 
@@ -252,6 +267,8 @@ class Campaign:
             self._forget(driver)
             return Outcome(run.kind, run.seed, strikes or 0, 0.0, f"the driver: {driver.complaints}")
         struck = ended["strikes"] if strikes is None else strikes
+        if not struck:
+            self._learn(ended)
         return Outcome(run.kind, run.seed, struck, ended["seconds"], ended["differences"])
 
 

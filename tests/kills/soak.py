@@ -46,7 +46,7 @@ def outcomes(work: Path, kinds: list[str], runs: int, seed: int, journal: Journa
         wanted = [kind for kind in family.kinds if kind in kinds and journal.missing(kind, runs, seed)[0]]
         if wanted:
             with Campaign(_made(work / str(number)), family.hosts, family.mode) as campaign:
-                yield from campaign.undisturbed(seed)
+                yield campaign.undisturbed(seed)
                 for kind in wanted:
                     yield from campaign.runs_of(kind, *journal.missing(kind, runs, seed))
     wanted = [kind for kind in kafka.KINDS if kind in kinds and journal.missing(kind, runs, seed)[0]]

@@ -125,7 +125,7 @@ def _plain(text: str, path: Path) -> str:
     text = text.replace(str(path), "<dir>").encode("unicode_escape").decode("ascii").replace("\\\\", "\\")
     text = text.replace(os.path.dirname(os.__file__), "<lib>")
     text = re.sub(r"0x[0-9a-f]+", "0x...", text)
-    text = re.sub(r"\b([0-9a-f]{32}|[0-9a-f]{16}-[0-9a-f]{12})\b", "<id>", text)
+    text = re.sub(r"\b([0-9a-f]{32}|[0-9a-f]{16}-[0-9a-f]{12}|[0-9a-f]{6}-[0-9a-f]{12})\b", "<id>", text)
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
 
 

@@ -7,11 +7,14 @@ from . import (
     functions,
     keys,
     options,
+    outputs,
     outside,
     patterns,
     processes,
     programs,
+    savepoints,
     states,
+    surroundings,
     times,
     types,
     windows,
@@ -19,6 +22,6 @@ from . import (
 
 _AREAS = (
     *(types, keys, times, windows, patterns, functions),
-    *(states, outside, files, programs, options, processes),
+    *(states, savepoints, outside, files, outputs, programs, surroundings, options, processes),
 )
 CASES = [case for module in _AREAS for case in module.CASES]

@@ -100,8 +100,12 @@ def test_streaming_word_count_counts_until_it_is_interrupted(examples: Path, tmp
 def test_remote_model_inference_asks_for_each_row_until_it_is_interrupted(
     examples: Path, tmp_path: Path
 ) -> None:
-    """Rows, waiting times and failures are random, so there is no reference; this is what is certain."""
-    script = examples / "asyncio" / "remote_model_inference.py"
+    """Rows, waiting times and failures are random, so there is no reference; this is what is certain. How many
+    rows have no answer within the ten seconds of the example depends on the machine, so they get an hour."""
+    text = (examples / "asyncio" / "remote_model_inference.py").read_text("utf-8")
+    assert text.count("timeout=Time.seconds(10)") == 1
+    script = tmp_path / "remote_model_inference.py"
+    script.write_text(text.replace("timeout=Time.seconds(10)", "timeout=Time.seconds(3600)"), "utf-8")
     with started(firesteel("run", "--pyflink", script), tmp_path) as program:
         program.wait_for(lambda lines: len(lines) > 300)
         program.signal_group(signal.SIGINT)
@@ -114,8 +118,7 @@ def test_remote_model_inference_asks_for_each_row_until_it_is_interrupted(
         assert list(row) == ["user_id", "comments", "analysis_result"]
         assert -(2**31) <= row["user_id"] < 2**31
         assert re.fullmatch(r"[0-9a-f]{100}", row["comments"])
-        assert row["analysis_result"] in ("positive", None), "None: all attempts together took too long"
+        assert row["analysis_result"] == "positive", "a request that has failed is made again"
     assert len({row["comments"] for row in rows}) == len(rows), (
         "each row once, however often it was asked for"
     )
-    assert sum(row["analysis_result"] is None for row in rows) < len(rows) / 20

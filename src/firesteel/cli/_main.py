@@ -304,10 +304,12 @@ savepoint.add_command(savepoint_of_job, "trigger")
 
 @savepoint.command()
 @click.argument("path")
-def inspect(path: str) -> None:
+@DEFINE
+def inspect(path: str, definitions: tuple[str, ...]) -> None:
     """Show the contents of the savepoint or checkpoint at PATH."""
     from firesteel.cli._inspection import describe
 
+    set_defaults(definitions, {})
     try:
         click.echo(describe(path))
     except FiresteelError as e:
@@ -316,11 +318,13 @@ def inspect(path: str) -> None:
 
 @savepoint.command()
 @click.argument("path")
-def dispose(path: str) -> None:
+@DEFINE
+def dispose(path: str, definitions: tuple[str, ...]) -> None:
     """Remove the savepoint at PATH: its manifest and the files that it names. Other files in its directory
     are kept, and so is PATH if it is a symbolic link."""
     from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 
+    set_defaults(definitions, {})
     try:
         left = dispose_savepoint(path)
     except (FiresteelError, OSError) as e:

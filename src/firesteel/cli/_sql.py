@@ -13,6 +13,7 @@ from firesteel.cli._scripts import become_pyflink
 from firesteel.cli._settings import settings_of
 from firesteel.cli._talking import FAILED, UNREACHABLE, CommandFailed
 from firesteel.common.errors import FiresteelError
+from firesteel.common.text_files import text_of
 
 if TYPE_CHECKING:
     from firesteel.sql_client.client import Client
@@ -156,7 +157,7 @@ def _run(
     if interactive:
         from firesteel.sql_client.views import show as view
     client = Client(executor, _write, view=view, clear=click.clear)
-    if init is not None and not client.initialize(statements_of(init.read_text())):
+    if init is not None and not client.initialize(statements_of(text_of(init, "The file of statements"))):
         return False
     if interactive:
         from firesteel.sql_client.prompt import WELCOME, history_file, interact
@@ -166,7 +167,7 @@ def _run(
         return True
     if script is not None:
         _write("[INFO] Executing SQL from file.")
-        good = client.run_all(statements_of(script.read_text()), echo=True)
+        good = client.run_all(statements_of(text_of(script, "The file of statements")), echo=True)
     else:
         good = _run_lines(client)
     if not good:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from firesteel.cli._settings import DEFINE, set_defaults
 from firesteel.cli._talking import JOBMANAGER, JSON, as_job_id, client_of, is_job_id, table, talking
 
 _OF_JOB_IDS: Final = frozenset("0123456789abcdef")
@@ -28,10 +29,14 @@ def state() -> None:
 @_SNAPSHOT
 @JSON
 @JOBMANAGER
+@DEFINE
 @talking
-def list_states(untrusted: bool, snapshot: str, as_json: bool, jobmanager: str | None) -> None:
+def list_states(
+    untrusted: bool, snapshot: str, as_json: bool, jobmanager: str | None, definitions: tuple[str, ...]
+) -> None:
     """List the states of a running JOB as of its last epoch, or of the checkpoint or savepoint at PATH: of
     which operator each is, its kind, and the declared types of its keys and of itself."""
+    set_defaults(definitions, {})
     is_job = _is_job(snapshot, untrusted)
     rows = _of_job(snapshot, jobmanager) if is_job else _at_path(snapshot, untrusted)
     if as_json:
@@ -84,13 +89,23 @@ def _at_path(path: str, untrusted: bool) -> list[dict[str, Any]]:
 @click.argument("name", metavar="STATE")
 @click.argument("key")
 @JOBMANAGER
+@DEFINE
 @talking
-def get(untrusted: bool, snapshot: str, operator: str, name: str, key: str, jobmanager: str | None) -> None:
+def get(
+    untrusted: bool,
+    snapshot: str,
+    operator: str,
+    name: str,
+    key: str,
+    jobmanager: str | None,
+    definitions: tuple[str, ...],
+) -> None:
     """Print what a keyed state holds for KEY, as JSON: of a running JOB as of its last epoch, or of the
     checkpoint or savepoint at PATH.
 
     OPERATOR is the uid or the id of the operator. KEY is JSON, a list for a tuple, or plain text.
     """
+    set_defaults(definitions, {})
     if _is_job(snapshot, untrusted):
         found = _asked(snapshot, jobmanager, "states/value", operator=operator, state=name, key=key)
         click.echo(f"as of epoch {found['epoch']}", err=True)

@@ -16,6 +16,7 @@ from firesteel.common.options import cluster as options
 from firesteel.rest.archives.archivist import archivist_of
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
+from firesteel.storage.bounded_calls import bound_calls
 
 __all__ = ["MakeEngine", "Reign"]
 
@@ -37,6 +38,7 @@ class Reign:
         make_engine: MakeEngine,
         confirm: Callable[[], object] | None = None,
     ) -> None:
+        bound_calls(configuration)
         values = configuration.to_dict()
         enforced = configuration.get(options.ENFORCE_SLOTS)
         self._engine = make_engine(configuration)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, PathNotFoundError
+from firesteel.common.text_files import text_of
 
 _LEGACY_NAME = "flink-conf.yaml"
 _FILE_NAMES = ("config.yaml", _LEGACY_NAME)
@@ -31,7 +32,7 @@ def load(path: str | Path) -> dict[str, Any]:
         raise PathNotFoundError(f"no {' or '.join(_FILE_NAMES)} in the directory {path}")
     if not path.is_file():
         raise PathNotFoundError(f"there is no configuration file {path}")
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path, "the configuration file")
     return parse_flat(text) if path.name == _LEGACY_NAME else parse(text, str(path))
 
 

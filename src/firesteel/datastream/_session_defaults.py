@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from firesteel.common.configuration import Configuration
+from firesteel.storage.bounded_calls import bound_calls_outside
 
 CONF_VARIABLE: Final = "FIRESTEEL_CONF"
 
@@ -22,6 +23,7 @@ def set_session_defaults(settings: Mapping[str, str]) -> None:
     """Put ``settings`` in the place of those of the command line."""
     _settings.clear()
     _settings.update(settings)
+    bound_calls_outside(session_defaults)
 
 
 def session_defaults() -> Configuration:
@@ -29,3 +31,6 @@ def session_defaults() -> Configuration:
     path = os.environ.get(CONF_VARIABLE)
     found = Configuration.load(path) if path else Configuration()
     return found.add_all(Configuration.from_dict(dict(_settings)).from_origin("the command line (-D)"))
+
+
+bound_calls_outside(session_defaults)

@@ -25,6 +25,7 @@ from firesteel.program.output_tag import OutputTag
 from firesteel.program.python_settings import require_this_python
 from firesteel.program.transformations import Transformation
 from firesteel.serializers import PickleSerializer
+from firesteel.storage.bounded_calls import bound_calls
 
 if TYPE_CHECKING:
     from firesteel.common.clock import Clock
@@ -49,6 +50,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     ) -> None:
         mask_uncaught()
         self._configuration = Configuration() if configuration is None else configuration
+        bound_calls(self._configuration)  # tables look at their files while the program is built
         self._spark = spark
         self._clock = clock
         self._default_local_parallelism: int | None = None

@@ -13,6 +13,9 @@ from firesteel.formats.arrow_values import to_arrow_converter
 from firesteel.formats.text import encodable
 from firesteel.formats.types_to_arrow import Path, to_arrow_schema, with_instants, with_required
 
+#: What values raise that do not fit.
+_MISFITS = (OverflowError, TypeError, ValueError, AttributeError, ArithmeticError)
+
 
 class BatchBuilder:
     """Builds batches whose columns are the fields of a row or tuple, or a single column ``value``.
@@ -68,13 +71,13 @@ class BatchBuilder:
     def _array(type_: TypeInformation, convert: Any, values: Sequence[Any], column: Any) -> Any:
         import pyarrow as pa
 
-        items = values if convert is None else [None if v is None else convert(v) for v in values]
         try:
+            items = values if convert is None else [None if v is None else convert(v) for v in values]
             try:
                 return pa.array(items, column.type)
             except UnicodeEncodeError:
                 return pa.array(encodable(items), column.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
+        except (*_MISFITS, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TypeMismatchError(
                 f"a value of column {column.name!r} does not fit its declared type {type_}",
                 detail=str(error),

@@ -18,10 +18,12 @@ from firesteel.common.typeinfo import (
     DecimalTypeInfo,
     InstantTypeInfo,
     MapTypeInfo,
+    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TimestampTypeInfo,
     TupleTypeInfo,
     TypeInformation,
+    Types,
 )
 from firesteel.common.types import _make_row
 from firesteel.formats.csv_columns import element_type
@@ -187,7 +189,19 @@ def to_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo | None 
     if inner is None:
         return None
     element = to_arrow_converter(inner, zone)
-    return None if element is None else lambda items: [_apply(element, value) for value in items]
+    if element is None:
+        return None if _is_bytes(type_info) else _listed
+    return lambda items: [_apply(element, value) for value in _listed(items)]
+
+
+def _is_bytes(type_info: TypeInformation) -> bool:
+    return isinstance(type_info, PrimitiveArrayTypeInfo) and type_info._element_type == Types.BYTE()
+
+
+def _listed(items: Any) -> Any:
+    if isinstance(items, str):  # Arrow would take its letters
+        raise TypeError(f"expected a list, got the text {items!r:.200}")
+    return items
 
 
 def from_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo) -> _Convert | None:

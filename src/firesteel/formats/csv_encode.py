@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from firesteel.common.errors import TypeMismatchError
 from firesteel.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from firesteel.formats.csv_columns import Column, element_type
 from firesteel.formats.csv_records import CsvDialect
@@ -23,11 +24,25 @@ def csv_encoder(
     cells = [_cell(column, quote) for column in columns]
     delimiter = dialect.delimiter
 
-    def encode(values: Iterable[Any]) -> str:
-        texts = [null_literal if v is None else cell(v) for cell, v in zip(cells, values, strict=True)]
-        return delimiter.join(texts) + line_end
+    def encode(values: Iterable[Any]) -> str:  # hot
+        if isinstance(values, dict):
+            raise _no_record(columns, values)
+        try:
+            pairs = list(zip(cells, values, strict=True))
+        except (TypeError, ValueError) as error:
+            raise _no_record(columns, values) from error
+        return delimiter.join([null_literal if v is None else cell(v) for cell, v in pairs]) + line_end
 
     return encode
+
+
+def _no_record(columns: Sequence[Column], values: object) -> TypeMismatchError:
+    names = ", ".join(column.name for column in columns)
+    return TypeMismatchError(
+        f"a record does not have the {len(columns)} columns of its CSV schema: {names}",
+        detail=f"got {values!r:.200}",
+        hint="give a Row, or a tuple, with a value for each column",
+    )
 
 
 def header_line(columns: Sequence[Column], dialect: CsvDialect, line_end: str = "\n") -> str:

@@ -20,6 +20,7 @@ from firesteel.history.routes import history_places
 from firesteel.history.settings import history_settings, web_settings
 from firesteel.rest.archives.ended_jobs import EndedJobs
 from firesteel.runtime.error_report import summary_of
+from firesteel.storage.bounded_calls import bound_calls
 
 log = logger(__name__)
 
@@ -37,6 +38,7 @@ class HistoryServer:
             extra(module, "The history server", "server")
         from firesteel.rest.server import RestServer
 
+        bound_calls(configuration)
         self._settings = history_settings(configuration)
         web = web_settings(configuration)
         self._clock = clock or SystemClock()

@@ -115,9 +115,10 @@ class EpochMover:
             return
         if answers is None:
             return
+        is_start = course.fresh
         self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", answers.acks, answers.reports)
         course.run.notices.told(news.ended)
-        self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000)
+        self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000, is_start=is_start)
 
     def _marks_latency(self, now: int) -> bool:
         interval_ms = self._latency_interval_ms
@@ -126,10 +127,10 @@ class EpochMover:
         self._marked_ms = now
         return True
 
-    def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float) -> None:
+    def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float, *, is_start: bool) -> None:
         run = self._course.run
         acks, reports, attempts = answers
-        work = work_of(acks, run.sources.vertices, elapsed_ms, reports)
+        work = work_of(acks, run.sources.vertices, elapsed_ms, reports, is_start=is_start)
         pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
         if attempts == 1:
             self._pacer.learn(work)

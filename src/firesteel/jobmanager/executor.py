@@ -255,8 +255,8 @@ class Executor:
         :raises JobFinishedBeforeError: the job of the id that the configuration names has finished.
         """
         configuration: Configuration = env.configuration
+        bound_calls(configuration)  # before anything is looked for in a storage
         check(configuration)
-        bound_calls(configuration)
         self._serve(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         root = _configured_root(configuration) or str(process_directory())

@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from firesteel.jobmanager.epoch_overhead import EpochOverhead
 from firesteel.jobmanager.sources import Budget
 from firesteel.runtime.program import Ack, Pace
 from firesteel.runtime.task_report import TaskReport
 from firesteel.state.line import EpochDelta
 
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
-_FEW_RECORDS: Final = 1000  # an epoch with fewer tells what an empty one costs
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
@@ -30,9 +30,6 @@ _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoi
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
 _QUICK_MS: Final = 20.0  # the first record says nothing if it takes no longer: code that runs first is slow
-_LEAST_FIXED_MS: Final = 5.0  # what an empty epoch is taken to cost, at least: it rises from there again
-_MOST_FIXED_MS: Final = 1000.0  # what takes longer beside the functions grows with the records
-_RISE: Final = 1.5  # of what an empty epoch costs, from one epoch to the next at most
 _FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
 
@@ -73,6 +70,8 @@ class Work:
     :param most_dirty: the most state that one subtask changed, as a share of what it should (``dirt``).
     :param busy_ms: how long the busiest task of each level worked on records, in all; 0: it is not known.
     :param is_cut: the time limit ended it before its ranges did.
+    :param is_start: nothing was run before it since the job began or was restarted: it has waited for
+        workers, and for imports of what the functions use.
     """
 
     elapsed_ms: float
@@ -82,6 +81,7 @@ class Work:
     is_cut: bool = False
     most_of_split: float = 0.0
     busy_ms: float = 0.0
+    is_start: bool = False
 
     @property
     def overhead_ms(self) -> float | None:
@@ -101,7 +101,12 @@ def _pace_of(limit_ms: float, overrun_ms: float, records: int) -> Pace:
 
 
 def work_of(
-    acks: Sequence[Ack], sources: Collection[str], elapsed_ms: float, reports: Sequence[TaskReport] = ()
+    acks: Sequence[Ack],
+    sources: Collection[str],
+    elapsed_ms: float,
+    reports: Sequence[TaskReport] = (),
+    *,
+    is_start: bool = False,
 ) -> Work:
     """What the tasks of an epoch say; ``sources`` are the vertices that read."""
     reading = [a for a in acks if a.vertex in sources]
@@ -113,6 +118,7 @@ def work_of(
         any(a.is_cut for a in reading),
         max((a.records_in / max(1, sum(map(len, a.positions.values()))) for a in reading), default=0.0),
         _busy_ms(reports),
+        is_start,
     )
 
 
@@ -132,7 +138,7 @@ class Pacer:
         self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
         self._records = float(options.max_records or _FIRST_RECORDS)  # of a split, in an epoch of full length
         self._planned = int(self._records)  # the same in the epoch that was planned last
-        self._fixed_ms = 150.0  # what an empty epoch costs
+        self._overhead = EpochOverhead()
         self._per_ms: float | None = None  # records of a split for each millisecond of work
         self._slow_ms = 0.0  # what a record of each split has cost lately, at worst
         self._gave_up = False  # the last epoch
@@ -144,17 +150,18 @@ class Pacer:
             and options.max_records is None
             and options.checkpoint_interval_ms is not None
         )
+        self._tried_ms: float | None = None  # how long tasks have worked on the first record
 
     @property
     def least_ms(self) -> float:
         """How long an epoch of one record of each split takes, at worst."""
-        return self._fixed_ms + self._slow_ms
+        return self._overhead.ms + self._slow_ms
 
     @property
     def _room_ms(self) -> float:
         """How long an epoch may work on records. Where checkpoints are to come sooner than an empty epoch
         ends, each still does as much as it costs: else it would shrink to one record."""
-        return max(self._target_ms - self._fixed_ms, self._fixed_ms)
+        return max(self._target_ms - self._overhead.ms, self._overhead.ms)
 
     def next_epoch(self, to_checkpoint_ms: float | None = None) -> EpochSize:
         """How large the next epoch should be.
@@ -200,9 +207,9 @@ class Pacer:
         if self._tries:
             self._tried(work)
             return
-        if work.records < _FEW_RECORDS and not work.is_cut:
-            self._learn_fixed(work)
-        worked_ms = max(1.0, work.elapsed_ms - self._fixed_ms)
+        if work.is_start and (work.is_cut or not work.busy_ms):
+            return  # the time may be that of an import, so as much is tried again
+        worked_ms = max(1.0, self._elapsed_ms(work) - self._overhead.ms)
         if work.most_of_split:
             self._per_ms = work.most_of_split / worked_ms
             self._slow_ms = max(worked_ms / max(1.0, work.most_of_split), self._slow_ms * _FORGOTTEN)
@@ -214,19 +221,31 @@ class Pacer:
         base = min(self._planned, work.most_of_split) if work.is_cut else self._planned
         self._set(base * factor)
 
-    def _learn_fixed(self, work: Work) -> None:
-        is_exact = work.overhead_ms is not None
-        # Up slowly: a start, or a worker that stands still, is not what each epoch costs.
-        most_ms = min(_MOST_FIXED_MS, self._fixed_ms * _RISE) if is_exact else self._fixed_ms
-        self._fixed_ms = min(most_ms, max(_LEAST_FIXED_MS, work.elapsed_ms - work.busy_ms))
+    def _elapsed_ms(self, work: Work) -> float:
+        """How long the epoch would have taken between two others."""
+        overhead_ms = work.overhead_ms
+        if work.is_start:
+            return work.busy_ms + self._overhead.ms
+        if overhead_ms is not None:
+            self._overhead.learn(work.records, overhead_ms)
+        elif not work.is_cut:
+            self._overhead.at_most(work.records, work.elapsed_ms)
+        return work.elapsed_ms
 
     def _tried(self, work: Work) -> None:
-        """The first epoch's time is mostly that of the job's start, so what its tasks say counts."""
-        self._tries = not work.records
-        if work.busy_ms > _QUICK_MS:
-            self._per_ms = 1 / work.busy_ms
-            self._slow_ms = work.busy_ms
-            self._set(self._room_ms / work.busy_ms)
+        """The first epoch's time is mostly that of the job's start, so what its tasks say counts. If they say
+        that a record takes long, it may have been an import, and another record is tried."""
+        if not work.records:
+            return
+        if work.busy_ms > _QUICK_MS and self._tried_ms is None:
+            self._tried_ms = work.busy_ms
+            return
+        self._tries = False
+        each_ms = min(work.busy_ms, self._tried_ms or work.busy_ms)
+        if each_ms > _QUICK_MS:
+            self._per_ms = 1 / each_ms
+            self._slow_ms = each_ms
+            self._set(self._room_ms / each_ms)
 
     def gave_up(self, work: Work, done: float, worked_ms: float) -> None:
         """A task gave the epoch up after ``worked_ms``, having processed the part ``done`` of its input.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from firesteel.common.errors import StateError
 from firesteel.common.logs import logger
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.graph.job_graph import JobGraph
@@ -97,6 +98,7 @@ class SourceCoordinator:
         self.vertex = vertex
         self.uid = uid
         self.alignment = None if strategy is None else strategy.alignment
+        self._kind, self._name = source.splits_kind, name
         self.bounded = source.boundedness is Boundedness.BOUNDED
         self._parallelism = context.parallelism
         self._splits: dict[str, SplitProgress] = {}
@@ -261,15 +263,27 @@ class SourceCoordinator:
 
     def snapshot(self) -> bytes:
         """How far the committed epochs came, for ``restore``."""
-        return records.pack((self._enumerator.snapshot(), list(self._splits.values()), self._ended_subtasks))
+        splits = list(self._splits.values())
+        return records.pack((self._enumerator.snapshot(), splits, self._ended_subtasks, self._kind))
 
     def restore(self, snapshot: bytes, exact: bool) -> None:
         """Go on from a snapshot; before the first ``plan``.
 
         :param exact: subtasks keep their splits. Otherwise the splits are assigned again, and a source that
             had ended reports its end again.
+        :raises StateError: it is of a source of another kind.
         """
-        state, splits, ended = records.unpack(snapshot)
+        state, splits, ended, *kind = records.unpack(snapshot)
+        if kind and kind[0] != self._kind:  # earlier releases do not say it
+            raise StateError(
+                f"The checkpoint or savepoint holds how far a source of another kind came ({kind[0]}), "
+                f"and the job has one of kind {self._kind} in its place.",
+                detail="what one has read says nothing to the other",
+                hint="give the new source another uid; to drop what is known of the old one use "
+                "--allow-non-restored-state (execution.state-recovery.ignore-unclaimed-state)",
+                operator=self._name,
+                uid=self.uid,
+            )
         if state is not None:
             self._enumerator.restore(state)
         for number, progress in enumerate(splits):

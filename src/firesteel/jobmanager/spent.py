@@ -50,17 +50,16 @@ def spent(reports: Sequence[TaskReport], elapsed_ms: float, *, is_behind: bool) 
     :param is_behind: there was more to read than the epoch has taken.
     """
     ends: dict[int, float] = {}
-    for report in reports:
-        if report.ended_ms > ends.get(report.level, 0.0):
-            ends[report.level] = report.ended_ms
+    for report in reports:  # by the clock of a machine, which may say anything
+        ends[report.level] = max(report.ended_ms, ends.get(report.level, report.ended_ms))
     # When all levels behind each had ended; the deepest one has none.
-    deeper = {level: max((e for other, e in ends.items() if other > level), default=0.0) for level in ends}
+    deeper = {level: max((e for other, e in ends.items() if other > level), default=None) for level in ends}
     found: dict[Subtask, Spent] = {}
     for report in reports:
         held_back_ms = report.held_back_ms
         if held_back_ms is None:
             end_ms = deeper[report.level]
-            held_back_ms = end_ms - report.ended_ms if end_ms and is_behind else 0.0
+            held_back_ms = 0.0 if end_ms is None or not is_behind else end_ms - report.ended_ms
         for vertex, busy_ms in report.busy_ms.items():
             busy = min(busy_ms, elapsed_ms)
             found[vertex, report.subtask] = Spent(busy, max(0.0, min(held_back_ms, elapsed_ms - busy)))

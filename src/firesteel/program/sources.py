@@ -262,6 +262,12 @@ class Source(ABC):
     def description(self) -> str:
         return type(self).__name__
 
+    @property
+    def splits_kind(self) -> str:
+        """What its splits and positions are of. A source goes on from those of another one of its kind only,
+        so give sources one that understand each other, and keep it where the class gets another name."""
+        return type(self).__name__
+
     def promise(self, checkpointing: bool) -> SourcePromise:
         """Return what a job reads after a failure, when it goes back to a checkpoint or, without
         *checkpointing*, starts over. Reading is repeatable within a run in any case."""

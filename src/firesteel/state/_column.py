@@ -74,15 +74,19 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         data = [key if type(key) is bytes else typed_bytes(key) for key in keys]
         return [start + key for start, key in zip(entry_starts(groups, data), data, strict=True)]
 
-    def groups_of(self, codes: Any) -> Any:
-        """The key groups of keys of columns, of which *codes* are the hash codes, as an array."""
+    def groups_of(self, codes: Any, keys_at: Callable[[list[int]], Sequence[object]]) -> Any:
+        """The key groups of keys of columns, of which *codes* are the hash codes, as an array.
+
+        :param keys_at: gives keys of these columns by where they are, as people know them: for an error.
+        :raises StateError: a key is in no key group of this subtask.
+        """
         from firesteel.state.hash_codes import groups_of_codes
 
         groups = groups_of_codes(codes, self._max_parallelism)
         own = self._key_groups
         strange = (groups < own.start) | (groups >= own.stop)
         if strange.any():
-            self._require_own(codes[strange].tolist(), groups[strange].tolist())
+            self._require_own(keys_at([int(strange.argmax())]), groups[strange][:1].tolist())
         return groups
 
     def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
@@ -103,7 +107,7 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         value = self[key] = self._starts[group, len(data)] + data
         return value
 
-    def _require_own(self, keys: Sequence[CanonicalKey], groups: Sequence[int]) -> None:
+    def _require_own(self, keys: Sequence[object], groups: Sequence[int]) -> None:
         own = self._key_groups
         if all(group in own for group in set(groups)):
             return

@@ -13,26 +13,42 @@ from typing import Any, Final, TypeAlias, TypeVar
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import firesteel as own
 
-__all__ = ["Callers", "bound_calls", "call_limit_s"]
+__all__ = ["Callers", "bound_calls", "bound_calls_outside", "call_limit_s"]
 
 T = TypeVar("T")
 
 _Given: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
 _MS: Final = 1000
-_limit_s = Configuration().get(own.HDFS_TIMEOUT) / _MS
+#: Gives the settings that count while no job, cluster or history server has begun in this process.
+_outside: Callable[[], Configuration] = Configuration
+_counting: Configuration | None = None  # None: those from outside, which nobody has asked for yet
 
 
 def bound_calls(configuration: Configuration) -> None:
-    """Let the calls of this process take no longer than *configuration* says. File systems are shared by the
-    jobs of a process, so the last one that begins decides."""
-    global _limit_s
-    _limit_s = configuration.get(own.HDFS_TIMEOUT) / _MS
+    """Let the calls of this process take no longer than *configuration* says, also what it says later. File
+    systems are shared by the jobs of a process, so the last one that begins decides."""
+    global _counting
+    _counting = configuration
+
+
+def bound_calls_outside(settings: Callable[[], Configuration]) -> None:
+    """Let *settings* say how long calls may take until ``bound_calls`` is called. They are read with the
+    first call: a command that needs no storage is not held up by a file of settings that is wrong."""
+    global _counting, _outside
+    _counting, _outside = None, settings
 
 
 def call_limit_s() -> float:
-    """How long a call may take, in seconds."""
-    return _limit_s
+    """How long a call may take, in seconds.
+
+    :raises ConfigurationError: what is configured cannot be read.
+    """
+    global _counting
+    if _counting is None:
+        _counting = _outside()
+    limit_ms: int = _counting.get(own.HDFS_TIMEOUT)
+    return limit_ms / _MS
 
 
 class Callers:

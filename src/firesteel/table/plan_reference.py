@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
+from firesteel.common.text_files import text_of
+
 __all__ = ["BytesContentPlanReference", "FilePlanReference", "JsonContentPlanReference", "PlanReference"]
 
 
@@ -28,7 +30,7 @@ class PlanReference:
 
     def _text(self) -> str:
         if isinstance(self._content, pathlib.Path):
-            return self._content.read_text(encoding="utf-8")
+            return text_of(self._content, "The plan")
         return self._content.decode() if isinstance(self._content, bytes) else self._content
 
     def __eq__(self, other: object) -> bool:

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import initialize, rule
 
 from firesteel.common.columns import Columns
+from firesteel.common.errors import StateError
 from firesteel.sql import types as t
 from firesteel.sql.operators import appended_rows, hash_index, row_buckets
 from firesteel.sql.operators.appended_rows import AppendedRows, appended_rows_state
@@ -395,6 +396,29 @@ def test_other_numbers_of_subtasks_find_the_rows_of_their_key_groups(monkeypatch
             for key in keys
         ]
         assert look(column_of(state.operator("op")), *keys) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "shown"),
+    [(INTEGER, 5, "Key 5 "), (TEXT, "ab", "Key 'ab' "), (TEXT, None, r"Key \(None,\) ")],
+)
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_key_of_another_subtask_is_named(row: t.RowType, key: Any, shown: str, asks: bool) -> None:
+    """Not its hash code, which says nothing to whoever has written the program."""
+    array = array_of([key], row.types[0])
+    names, codes = identities([array], 1), hash_codes([array], 1)
+    [group] = groups_of_codes(codes, 128).tolist()
+    driver = Driver()
+    state = SubtaskState(
+        job_id="job", attempt=2, vertex_id="v", subtask=0, max_parallelism=128,
+        key_groups=range(group + 1, group + 9), files=driver.files,
+    )  # fmt: skip
+    state.begin(driver.line, 0)
+    column = column_of(state.operator("op"), row)
+    column._core.complete = not asks
+    add(column, [(key, "text", 1)], row)
+    with pytest.raises(StateError, match=shown):
+        column.look(names, codes) if asks else column.collect([], [])
 
 
 def test_stored_rows_are_shown_by_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ HDFS_TIMEOUT: Final = duration(
     "firesteel.hdfs.timeout",
     120_000,
     "How long the client hdfs-native waits for an answer of HDFS before it is an error; the next access "
-    "connects anew. Of several jobs in a process the last one that begins decides.",
+    "connects anew. It holds for a whole process: of several jobs the last one that begins decides.",
     bounds=Bounds(1),
     scope="process",
 )

@@ -32,6 +32,10 @@ class FilesSource(Source):
         check_options(self.paths, self.discovery_interval_ms, self.split_bytes)
 
     @property
+    def splits_kind(self) -> str:
+        return "files"  # whatever their records are
+
+    @property
     def boundedness(self) -> Boundedness:
         watched = self.discovery_interval_ms is not None
         return Boundedness.CONTINUOUS_UNBOUNDED if watched else Boundedness.BOUNDED

@@ -60,6 +60,10 @@ class GeneratedSource(Source):
             object.__setattr__(self, "function", Shipped(self.function))
 
     @property
+    def splits_kind(self) -> str:
+        return "generated"
+
+    @property
     def boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED if self.count is None else Boundedness.BOUNDED
 

@@ -128,7 +128,7 @@ class AppendedRows(Column):
         if not len(missing):
             return
         pieces: list[bytes] = []
-        for start in self._buckets_of(codes[missing]):
+        for start in self._buckets_of([names[i] for i in missing.tolist()], codes[missing]):
             for _, values in self._core.entries_under(start + self.id):
                 pieces += values
             if self._core.complete:  # and so all is held
@@ -136,9 +136,10 @@ class AppendedRows(Column):
         wanted = {names[i] for i in missing.tolist()}
         self._hold(pieces, lambda found: np.fromiter(map(wanted.__contains__, found), bool, len(found)))
 
-    def _buckets_of(self, codes: Array) -> Iterator[bytes]:
+    def _buckets_of(self, names: Sequence[Any], codes: Array) -> Iterator[bytes]:
         """How the names of entries begin that may have rows of keys; of a key in the order of its rows."""
-        groups, hashes = self._core.group_keys.groups_of(codes), row_buckets.hashes_of(codes)
+        groups = self._core.group_keys.groups_of(codes, lambda at: [names[i] for i in at])
+        hashes = row_buckets.hashes_of(codes)
         widest = {group: self._width_of(group) for group in np.unique(groups).tolist()}
         of_keys = np.array([widest[group] for group in groups.tolist()])
         for width in row_buckets.WIDTHS:
@@ -248,8 +249,11 @@ class AppendedRows(Column):
         :param width: that the key groups should have. Those of which it was less get an entry that says so.
         """
         count = len(arrays[0])
-        codes = hash_codes([arrays[i] for i in self._keys], count)
-        groups = self._core.group_keys.groups_of(codes)
+        by = [arrays[i] for i in self._keys]
+        codes = hash_codes(by, count)
+        groups = self._core.group_keys.groups_of(
+            codes, lambda at: identities([array.take(pa.array(at)) for array in by], len(at))
+        )
         for group in np.unique(groups).tolist():
             if self._width_of(group) < width:
                 self._widths[group] = width

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from firesteel.sql.operators.cells import NOTHING, Cells
+
 __all__ = ["NOTHING", "RunIndex", "expanded", "mixed"]
 
 Array = np.ndarray[Any, Any]
-#: Instead of a run.
-NOTHING: Final = -1
-_FIRST_CELLS: Final = 1024  # a power of two, as all sizes of the table
 _LONG_CHAIN: Final = 32
 
 
@@ -31,14 +30,14 @@ def mixed(values: Array) -> Array:
 
 
 class RunIndex:
-    """Open addressing with linear probing; what is in it stays.
+    """What is in it stays.
 
     :ivar hashes, starts, lengths, previous: of each run its hash, first row, number of rows, and the run of
         the same hash before it.
     """
 
     def __init__(self) -> None:
-        self._table = np.full(_FIRST_CELLS, NOTHING, np.int32)  # the newest run of each hash
+        self._cells = Cells()  # the newest run of each hash
         self._count = 0
         self._keys = 0
         self.hashes = np.empty(0, np.uint64)
@@ -53,52 +52,33 @@ class RunIndex:
 
     def newest(self) -> Array:
         """The newest run of each hash."""
-        return self._table[self._table >= 0]
+        return self._cells.numbers()
 
-    def find(self, hashes: Array) -> Array:  # hot
+    def find(self, hashes: Array) -> Array:
         """The newest run of each of some hashes, or ``NOTHING``."""
-        table = self._table
-        mask = np.uint64(len(table) - 1)
-        found = np.full(len(hashes), NOTHING, np.int32)
-        at = (hashes & mask).astype(np.int64)
-        left = np.arange(len(hashes))
-        while len(left):
-            runs = table[at]
-            filled = runs >= 0
-            left, at, runs = left[filled], at[filled], runs[filled]
-            same = self.hashes[runs] == hashes[left]
-            found[left[same]] = runs[same]
-            left, at = left[~same], (at[~same] + 1) & int(mask)
-        return found
+        return self._seek(hashes)[1]
+
+    def _seek(self, hashes: Array) -> tuple[Array, Array]:
+        known = self.hashes
+        return self._cells.seek(hashes, lambda runs, rows: known[runs] == hashes[rows])
 
     def append(self, hashes: Array, starts: Array, lengths: Array) -> None:  # hot
         """Add a run for each of some hashes, which differ."""
-        count = len(hashes)
+        first, count = self._count, len(hashes)
         self._reserve(count)
-        first = self._count
-        self._count += count
-        self.hashes[first : self._count] = hashes
-        self.starts[first : self._count] = starts
-        self.lengths[first : self._count] = lengths
-        self.previous[first : self._count] = NOTHING
-        self._put(np.arange(first, self._count, dtype=np.int32))
-
-    def _put(self, runs: Array) -> None:
-        """Make runs of different hashes the newest ones."""
-        table, hashes = self._table, self.hashes
-        mask = len(table) - 1
-        at = (hashes[runs] & np.uint64(mask)).astype(np.int64)
-        while len(runs):
-            there = table[at]
-            filled = there >= 0
-            same = filled & (hashes[there] == hashes[runs])
-            self.previous[runs[same]] = there[same]
-            table[at[same]] = runs[same]
-            self._keys += int(np.count_nonzero(~filled))
-            table[at[~filled]] = runs[~filled]  # of several that want one cell the last has it
-            lost = ~same & (table[at] != runs)
-            self._keys -= int(np.count_nonzero(lost & ~filled))
-            runs, at = runs[lost], (at[lost] + 1) & mask
+        stop = self._count = first + count
+        cells, before = self._seek(hashes)
+        self.hashes[first:stop] = hashes
+        self.starts[first:stop] = starts
+        self.lengths[first:stop] = lengths
+        self.previous[first:stop] = before
+        runs = np.arange(first, stop, dtype=np.int32)
+        known = before >= 0
+        if known.any():
+            self._cells.replace(cells[known], runs[known])
+            cells, runs = cells[~known], runs[~known]
+        self._keys += len(runs)
+        self._cells.enter(cells, runs)
 
     def _reserve(self, more: int) -> None:
         wanted = self._count + more
@@ -109,12 +89,10 @@ class RunIndex:
                 new = np.empty(capacity, old.dtype)
                 new[: self._count] = old[: self._count]
                 setattr(self, name, new)
-        if 2 * (self._keys + more) > len(self._table):
+        if self._keys + more > self._cells.room:
             newest = self.newest()
-            size = 1 << (2 * (self._keys + more)).bit_length()
-            self._table = np.full(size, NOTHING, np.int32)
-            self._keys = 0
-            self._put(newest)
+            self._cells = Cells(self._keys + more)
+            self._cells.enter(self._cells.first_cells(self.hashes[newest]), newest)
 
     def rows_of(self, runs: Array) -> tuple[Array, Array]:  # hot
         """How many rows each of some chains has, and their rows: chain after chain, the oldest first.

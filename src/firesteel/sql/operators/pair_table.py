@@ -1,9 +1,4 @@
-"""A hash table in arrays: pairs of a key and a value have slots, and those of many pairs are found at once.
-
-Open addressing: a pair is looked for from the place that its hash gives, further and further away, until it
-or an empty place is found. That goes in rounds: each one looks one place further for all pairs that are not
-found yet. Equal hashes are not equal pairs: what is found is compared.
-"""
+"""Pairs of a key and a value, which have slots: those of many pairs are found at once (``cells``)."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from firesteel.sql.operators.cells import Cells
 from firesteel.sql.operators.hash_index import mixed
 
 __all__ = ["PairKeys", "PairTable", "pair_hashes"]
@@ -69,8 +65,7 @@ class PairTable:
             np.zeros(capacity, np.int64),
             np.empty(capacity, object) if has_objects else None,
         )
-        size = 1 << (2 * capacity - 1).bit_length()  # at most half of it is taken
-        self._index = np.full(size, _EMPTY, np.int32)
+        self._cells = Cells(capacity)
 
     @property
     def capacity(self) -> int:
@@ -85,26 +80,17 @@ class PairTable:
 
     def find(self, wanted: PairKeys) -> Array:  # hot
         """The slot of each pair; -1: there is none."""
-        held, index = self.keys, self._index
-        found = np.full(len(wanted), -1, np.int64)
-        rows: Array | None = None  # those that are left; None: all
-        at = self._starts(wanted)
-        step = 0
-        while len(at):
-            slots = index[at]
-            taken = slots >= 0
-            same = taken & (held.places[slots] == wanted.places) & (held.words[slots] == wanted.words)
+        held = self.keys
+
+        def is_same(slots: Array, rows: Array) -> Array:
+            same: Array = held.places[slots] == wanted.places[rows]
+            same &= held.words[slots] == wanted.words[rows]
             if held.objects is not None and wanted.objects is not None:
                 alike = np.flatnonzero(same)
-                same[alike] = held.objects[slots[alike]] == wanted.objects[alike]
-            hits = np.flatnonzero(same)
-            found[hits if rows is None else rows[hits]] = slots[hits]
-            left = np.flatnonzero(taken ^ same)
-            rows = left if rows is None else rows[left]
-            wanted = wanted.take(left)
-            step += 1
-            at = self._next(at[left], step)
-        return found
+                same[alike] = held.objects[slots[alike]] == wanted.objects[rows[alike]]
+            return same
+
+        return self._cells.seek(_hashes(wanted), is_same)[1].astype(np.int64)
 
     def add(self, pairs: PairKeys) -> Array:  # hot
         """Give slots to pairs, each of which is there once and not in the table. There is room for them."""
@@ -116,7 +102,7 @@ class PairTable:
             held.objects[first:stop] = pairs.objects
         self.used = stop
         slots = np.arange(first, stop)
-        self._enter(slots, pairs)
+        self._cells.enter(self._cells.first_cells(_hashes(pairs)), slots.astype(np.int32))
         return slots
 
     def release(self, slots: Array) -> None:
@@ -142,24 +128,6 @@ class PairTable:
         self.add(old.take(kept))
         return kept
 
-    # ---- the index
 
-    def _starts(self, pairs: PairKeys) -> Array:
-        at = pair_hashes(pairs.places, pairs.words)
-        at &= _U64(len(self._index) - 1)
-        return at.view(np.int64)
-
-    def _next(self, at: Array, step: int) -> Array:
-        """Where to look in round *step*: triangular numbers away, which lead to every place in the end."""
-        return (at + step) & (len(self._index) - 1)
-
-    def _enter(self, slots: Array, pairs: PairKeys) -> None:
-        index, at = self._index, self._starts(pairs)
-        step = 0
-        while len(slots):
-            empty = np.flatnonzero(index[at] == _EMPTY)
-            index[at[empty]] = slots[empty]  # of those that want the same place, one gets it
-            left = np.flatnonzero(index[at] != slots)
-            slots = slots[left]
-            step += 1
-            at = self._next(at[left], step)
+def _hashes(pairs: PairKeys) -> Array:
+    return pair_hashes(pairs.places, pairs.words)

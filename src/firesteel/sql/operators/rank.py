@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ __all__ = ["RankOperator"]
 
 Array = np.ndarray[Any, Any]
 _NO_END = 1 << 62
+_ADDS = (INSERT, UPDATE_AFTER)
 
 
 class RankOperator(KeyedColumnsOperator):
@@ -69,8 +70,14 @@ class RankOperator(KeyedColumnsOperator):
         touched = [ranks or batch.no_rows() for ranks in found]
         order: list[int] = keyed.order.tolist()
         stops = (keyed.segments.last + 1).tolist()
-        for ranks, start, stop in zip(touched, keyed.segments.starts.tolist(), stops, strict=True):
-            batch.run(ranks, order[start:stop])
+        of_keys = [
+            (ranks, order[start:stop])
+            for ranks, start, stop in zip(touched, keyed.segments.starts.tolist(), stops, strict=True)
+        ]
+        if self._keeps_all and columns.kinds is not None:
+            batch.names = self._names(batch.sought(of_keys), columns)
+        for ranks, rows in of_keys:
+            batch.run(ranks, rows)
         self._emit(batch, columns)
         self._kept.append(columns.arrays, len(columns))
         full = np.array([bool(ranks.items) for ranks in touched], bool)
@@ -79,19 +86,23 @@ class RankOperator(KeyedColumnsOperator):
 
     def _batch(self, columns: Columns) -> _Batch:
         spec, count = self.spec, len(columns)
-        names: Sequence[bytes] | None = None
-        if self._keeps_all:
-            names = self._kept.names(columns.arrays, count)
-        elif self._unique is not None:
-            names = self._unique.encode(columns.with_arrays([columns.arrays[i] for i in spec.upsert_key]))
+        ids: Sequence[bytes] | None = None
+        if self._unique is not None:
+            ids = self._unique.encode(columns.with_arrays([columns.arrays[i] for i in spec.upsert_key]))
         return _Batch(
             spec,
             len(self._kept),
             self._sort_keys.of_columns(columns.arrays, count),
-            names,
+            ids,
             None if columns.kinds is None else columns.kinds.tolist(),
             None if spec.end_column is None else columns.arrays[spec.end_column].to_pylist(),
         )
+
+    def _names(self, sought: list[int], columns: Columns) -> _Names:
+        kept = self._kept
+        of_kept = kept.names(kept.take(np.array(sought, np.int64)), len(sought))
+        own = kept.names(columns.arrays, len(columns))
+        return _Names(len(kept), own, dict(zip(sought, of_kept, strict=True)))
 
     def _emit(self, batch: _Batch, columns: Columns) -> None:
         items, kinds, ranks = batch.changes.shown()
@@ -108,11 +119,26 @@ class RankOperator(KeyedColumnsOperator):
         self.emit(Columns(arrays, len(items), kinds if kinds.any() else None))
 
 
+class _Names(NamedTuple):
+    """The bytes of rows, for as long as a batch is worked on: equal rows have equal ones.
+
+    :ivar first: the number of the first row of the batch, whose bytes are in ``own``.
+    :ivar kept: those of rows that are kept, as far as they may be looked for.
+    """
+
+    first: int
+    own: Sequence[bytes]
+    kept: dict[int, bytes]
+
+    def of(self, item: int) -> bytes:
+        return self.own[item - self.first] if item >= self.first else self.kept[item]
+
+
 class _Batch:
     """The rows of a batch, as they come among those of their keys.
 
     :param first: the number that the first row will have. :param keys: what rows are compared by.
-    :param names: what they are found by; None: they are not. :param kinds: None: all are INSERT.
+    :param ids: what they are found by; None: by all that they are. :param kinds: None: all are INSERT.
     :param ends: how many rows count by each row; None: the program says it.
     """
 
@@ -121,14 +147,15 @@ class _Batch:
         spec: Rank,
         first: int,
         keys: list[Any],
-        names: Sequence[bytes] | None,
+        ids: Sequence[bytes] | None,
         kinds: list[int] | None,
         ends: list[int] | None,
     ) -> None:
         self.first = first
         self.changes = RankChanges(spec.start, spec.generate_update_before)
         self._keys = keys
-        self._names = names
+        self._ids = ids
+        self.names: _Names | None = None  # None: no row is looked for by all that it is
         self._kinds = kinds
         self._ends = ends
         self._end = _NO_END if spec.end is None else spec.end
@@ -138,18 +165,29 @@ class _Batch:
         self._numbers = spec.output_number or spec.start > 1
 
     def no_rows(self) -> Ranks:
-        return Ranks([], [], None if self._names is None else [], 0)
+        return Ranks([], [], None if self._ids is None else [], 0)
+
+    def sought(self, of_keys: list[tuple[Ranks, list[int]]]) -> list[int]:
+        """The numbers of the rows that are there already and may be the ones that rows of the batch take
+        away."""
+        assert self._kinds is not None
+        found: set[int] = set()
+        for ranks, rows in of_keys:
+            if ranks.items:
+                for key in {self._keys[row] for row in rows if self._kinds[row] not in _ADDS}:
+                    found.update(ranks.equal(key))
+        return sorted(found)
 
     def run(self, ranks: Ranks, rows: list[int]) -> None:
         """Rows of one key, in order."""
         end = self._end
-        if self._names is None and self._ends is None:
+        if not self._keeps_all and self._ids is None and self._ends is None:
             self._run_inserts(ranks, rows, end)
             return
         for row in rows:
             if self._ends is not None:
                 ranks.end = end = ranks.end or self._ends[row]
-            if self._kinds is None or self._kinds[row] in (INSERT, UPDATE_AFTER):
+            if self._kinds is None or self._kinds[row] in _ADDS:
                 self._add(ranks, row, end)
             else:
                 self._take(ranks, row, end)
@@ -170,9 +208,9 @@ class _Batch:
 
     def _add(self, ranks: Ranks, row: int, end: int) -> None:
         if self._is_unique:
-            assert self._names is not None
+            assert self._ids is not None
             assert ranks.ids is not None
-            name = self._names[row]
+            name = self._ids[row]
             if name in ranks.ids:
                 self._update(ranks, ranks.ids.index(name), row, end)
                 return
@@ -186,9 +224,7 @@ class _Batch:
             ranks.remove(len(ranks.items) - 1)
 
     def _placed(self, ranks: Ranks, row: int) -> int:
-        return ranks.insert(
-            self._keys[row], None if self._names is None else self._names[row], self.first + row
-        )
+        return ranks.insert(self._keys[row], None if self._ids is None else self._ids[row], self.first + row)
 
     def _say(self, items: list[int], at: int, end: int) -> None:  # hot
         """Say what it changes that a row has come to a place."""
@@ -222,9 +258,17 @@ class _Batch:
         else:
             self.changes.move([before, *items[old : at + 1]], old, backwards=True)
 
+    def _found(self, ranks: Ranks, row: int) -> int:
+        """The place of the row that this one takes away; -1: it is not there."""
+        if self._ids is not None:
+            assert ranks.ids is not None
+            name = self._ids[row]
+            return ranks.ids.index(name) if name in ranks.ids else -1
+        assert self.names is not None
+        return ranks.find(self._keys[row], self.names.own[row], self.names.of)
+
     def _take(self, ranks: Ranks, row: int, end: int) -> None:
-        assert self._names is not None
-        at = ranks.find(self._keys[row], self._names[row])
+        at = self._found(ranks, row)
         if at < 0:
             return
         item = ranks.items[at]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ class Ranks:
     """The rows of one key, in order; it lives in the state.
 
     :ivar items: the numbers of the rows. :ivar keys: what they are compared by.
-    :ivar ids: what they are found by; None: they are never looked for.
+    :ivar ids: what they are found by; None: they are never looked for, or by all that they are.
     :ivar end: how many rows count, where the rows say it themselves; 0: they have not yet.
     """
 
@@ -53,14 +53,20 @@ class Ranks:
         if self.ids is not None:
             del self.ids[at]
 
-    def find(self, key: Any, name: bytes) -> int:
-        """The place of a row; -1: it is not there."""
-        assert self.ids is not None
-        at = bisect_left(self.keys, key)
-        while at < len(self.keys) and self.keys[at] == key:
-            if self.ids[at] == name:
+    def equal(self, key: Any) -> list[int]:
+        """The numbers of the rows that are in order where *key* is."""
+        start = bisect_left(self.keys, key)
+        return self.items[start : bisect_right(self.keys, key, start)]
+
+    def find(self, key: Any, name: bytes, name_of: Callable[[int], bytes]) -> int:
+        """The place of a row; -1: it is not there.
+
+        :param name_of: the bytes of a row by its number.
+        """
+        start = bisect_left(self.keys, key)
+        for at, item in enumerate(self.equal(key), start):
+            if name_of(item) == name:
                 return at
-            at += 1
         return -1
 
 
@@ -68,14 +74,12 @@ class RanksForm:
     """An entry is (end, ids, how many rows there are, the packed rows). Of earlier releases it is a tuple of
     (rows by ``RowCodec``, ids, end).
 
-    :param strategy: that of ``Rank``. With "retract" a row is found by its own bytes, which are not stored
-        twice.
+    :param strategy: that of ``Rank``.
     """
 
     def __init__(self, row: RowType, sort_keys: SortKeys, strategy: str) -> None:
         self.kept = KeptRows(row)
         self._sort_keys = sort_keys
-        self._finds_rows = strategy == "retract"
         self._has_ids = strategy == "update_fast"
 
     def encode(self, columns: Sequence[Array], count: int) -> list[bytes]:
@@ -103,13 +107,11 @@ class RanksForm:
         """:param numbers: of the rows of all keys. :param parts: end, ids and number of rows of each."""
         arrays = self.kept.take(numbers)
         keys = self._sort_keys.of_columns(arrays, len(numbers))
-        names = self.kept.names(arrays, len(numbers)) if self._finds_rows else None
         items = numbers.tolist()
         made, start = [], 0
         for end, ids, length in parts:
             of_key = slice(start, start + length)
-            found = names[of_key] if names is not None else list(ids) if self._has_ids else None
-            made.append(Ranks(items[of_key], keys[of_key], found, end))
+            made.append(Ranks(items[of_key], keys[of_key], list(ids) if self._has_ids else None, end))
             start += length
         return made
 
