@@ -44,6 +44,7 @@ from firesteel.sql.translate import (
     sources,
     windows,
 )
+from firesteel.sql.translate.alike import likeness
 from firesteel.sql.types import RowType
 
 __all__ = ["Program", "Translator"]
@@ -60,7 +61,7 @@ class Program(Protocol):
 
 
 class Translator:
-    """Makes the transformations of plans. What two nodes read is made once.
+    """Makes the transformations of plans. What two nodes read is made once, and so are nodes that are alike.
 
     :param roots: all plans that will be translated.
     """
@@ -71,12 +72,20 @@ class Translator:
         self.names = NodeNames(roots)
         self._prefix = _free_prefix(program)
         self._done: dict[int, tuple[p.Physical, Transformation]] = {}
+        self._shares = bool(context.get(options.REUSE_SUB_PLAN))
+        self._alike: dict[Any, Transformation] = {}
         self.zone = session_zone(context.configuration)
 
     def translate(self, node: p.Physical) -> Transformation:
         found = self._done.get(id(node))
         if found is None:
-            found = (node, _BUILDERS[type(node)](self, node))
+            like = likeness(node, [self.translate(i) for i in node.inputs]) if self._shares else None
+            made = self._alike.get(like)
+            if made is None:
+                made = _BUILDERS[type(node)](self, node)
+                if like is not None:
+                    self._alike[like] = made
+            found = (node, made)
             self._done[id(node)] = found
         return found[1]
 
