@@ -44,7 +44,7 @@ from firesteel.sql.translate import (
     sources,
     windows,
 )
-from firesteel.sql.translate.alike import likeness
+from firesteel.sql.translate.alike import representatives
 from firesteel.sql.types import RowType
 
 __all__ = ["Program", "Translator"]
@@ -72,26 +72,22 @@ class Translator:
         self.names = NodeNames(roots)
         self._prefix = _free_prefix(program)
         self._done: dict[int, tuple[p.Physical, Transformation]] = {}
-        self._shares = bool(context.get(options.REUSE_SUB_PLAN))
-        self._alike: dict[Any, Transformation] = {}
+        shares = context.get(options.REUSE_SUB_PLAN)
+        self._instead = representatives(roots, self.names.of) if shares else {}
         self.zone = session_zone(context.configuration)
 
     def translate(self, node: p.Physical) -> Transformation:
+        node = self._instead.get(id(node), node)
         found = self._done.get(id(node))
         if found is None:
-            like = likeness(node, [self.translate(i) for i in node.inputs]) if self._shares else None
-            made = self._alike.get(like)
-            if made is None:
-                made = _BUILDERS[type(node)](self, node)
-                if like is not None:
-                    self._alike[like] = made
-            found = (node, made)
+            found = (node, _BUILDERS[type(node)](self, node))
             self._done[id(node)] = found
         return found[1]
 
     def uid_of(self, node: p.Physical) -> str | None:
         """Return the uid of the operator that a node has become, of several that of the one called as the
         node; None: it has become none of its own."""
+        node = self._instead.get(id(node), node)
         found = self._done.get(id(node))
         if found is None or isinstance(node, p.Sink) or found[1].uid is None:
             return None
