@@ -139,7 +139,9 @@ def _text_codes(array: pa.Array) -> Array:
         codes = _codes_of_each_text(encoded.dictionary)
         if not len(codes):
             return np.zeros(len(array), _U32)
-        return codes[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+        numbers: Array = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        found: Array = codes[numbers]
+        return found
     return _codes_of_each_text(array)
 
 

@@ -56,7 +56,7 @@ def _part(ordering: Ordering, data_type: t.DataType) -> Callable[[Any], Any]:
 
 def _is_whole(data_type: t.DataType) -> bool:
     """Whether the Arrow column of a type is of whole numbers, of no more than 64 bits."""
-    return pa.types.is_integer(arrow_type(data_type))
+    return bool(pa.types.is_integer(arrow_type(data_type)))
 
 
 def _whole_numbers(array: pa.Array, ascending: bool) -> list[int]:
