@@ -279,3 +279,13 @@ def test_the_overhead_of_an_epoch_is_what_it_took_beside_the_work_on_records() -
     assert Work(100, 0, 0).overhead_ms == 100
     assert Work(100, 10, 10).overhead_ms is None, "no task has said how long it worked"
     assert Work(100, 10, 10, busy_ms=300).overhead_ms == 0, "a task that waited, and took it for work"
+
+
+@pytest.mark.parametrize(("with_exchange", "times"), [(False, 64), (True, 8)])
+def test_epochs_grow_faster_where_no_task_has_to_process_what_it_was_sent(
+    with_exchange: bool, times: int
+) -> None:
+    pacer = Pacer(PacingOptions(60_000, with_exchange=with_exchange))
+    before = planned(pacer)
+    pacer.learn(whole(160, before))
+    assert planned(pacer) == times * before

@@ -192,3 +192,21 @@ def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
     lowest = -(2**63)
     assert notes["seen"] == [("one", lowest), ("two", lowest), ("one", 3), ("two", 3), ("two", 10)]
     client.cancel().result()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_many_marks_of_a_channel_give_what_each_gives(seed: int) -> None:
+    """Broken by hand: the least of the other channels was not looked up again behind a mark of idleness."""
+    rng = random.Random(seed)
+    at_once, one_by_one = WatermarkValve(range(3)), WatermarkValve(range(3))
+    highest = 0
+    for _ in range(20):
+        channel = rng.randrange(3)
+        highest += rng.randrange(5)
+        marks: list[tuple[int, Mark]] = [
+            (at, rng.choice([highest + at, highest - 9, IDLE, ACTIVE] if rng.random() < 0.9 else [END]))
+            for at in range(rng.randrange(6))
+        ]
+        expected = [(at, m) for at, mark in marks for m in one_by_one.feed(channel, mark)]
+        assert at_once.feed_all(channel, marks) == expected
+        assert at_once.snapshot() == one_by_one.snapshot()

@@ -147,3 +147,11 @@ def test_targets_start_again_when_they_are_too_many(monkeypatch: pytest.MonkeyPa
         keys = list(range(start, start + 90))
         assert targets.of_all(keys) == [subtask_of(key_group(key, 128), 128, 4) for key in keys]
         assert len(targets) <= 100
+
+
+@pytest.mark.parametrize("texts", [["a", "bb"], ["", "é\U0001f600"], [None, "a"], [None]])
+def test_texts_that_repeat_have_the_codes_of_each(texts):
+    """Broken by hand: the code of a null was that of the first text."""
+    array = pa.array([*texts, *(texts * 100)], pa.string()).slice(1)
+    each = [hash_codes([array.slice(at, 1)], 1)[0] for at in range(len(array))]
+    assert hash_codes([array], len(array)).tolist() == each

@@ -22,6 +22,8 @@ _FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
+#: The same where no task is sent anything: all of them stop when their time is over.
+_STEP_OF_SOURCES: Final = 64.0
 _FIRST_LIMIT_MS: Final = 500  # of an epoch while the cost of a record is unknown
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
 _AFTER_GIVING_UP: Final = 0.5  # the part of the target that is aimed at then: output is late already
@@ -142,6 +144,8 @@ class Pacer:
         self._per_ms: float | None = None  # records of a split for each millisecond of work
         self._slow_ms = 0.0  # what a record of each split has cost lately, at worst
         self._gave_up = False  # the last epoch
+        stop_alone = options.limited and not options.with_exchange
+        self._step = _STEP_OF_SOURCES if stop_alone else _STEP
         # Whether the first record is to come, and alone: if one takes seconds behind an exchange, an epoch of
         # many would be given up, and what has been waited for would have to be waited for again.
         self._tries = (
@@ -215,7 +219,7 @@ class Pacer:
             self._slow_ms = max(worked_ms / max(1.0, work.most_of_split), self._slow_ms * _FORGOTTEN)
         if not work.is_cut and work.most_records < self._planned * 0.9:
             return  # it was not cut by the budget: nothing to learn
-        factor = min(_STEP, max(1 / _STEP, self._room_ms / worked_ms))
+        factor = min(self._step, max(1 / _STEP, self._room_ms / worked_ms))
         if work.most_dirty:
             factor = min(factor, 1 / work.most_dirty)
         base = min(self._planned, work.most_of_split) if work.is_cut else self._planned

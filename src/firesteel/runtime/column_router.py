@@ -36,6 +36,7 @@ _MOST_BYTES: Final = 1 << 20
 _ALL_TARGETS_BYTES: Final = 4 << 20
 MAX_ROWS: Final = 1 << 15
 _ROW_BYTES: Final = 16  # the least that a row is counted for
+_SOME_MARKS: Final = 4  # fewer marks are dealt one by one
 
 Array = np.ndarray[Any, Any]
 Targets = Array | int | None  # one for each row, one for all, or None: all targets
@@ -117,14 +118,20 @@ class ColumnRouter:
         size = max(_ROW_BYTES, sum(a.nbytes for a in columns.arrays) / len(columns))
         marks = batch.marks
         if isinstance(targets, np.ndarray):
+            numbered = _numbered(marks)
             for target, pending in self._pending.items():
                 rows = np.flatnonzero(targets == target)
                 if not len(rows):
                     part = columns[:0]  # much cheaper than to take none
                 else:
                     part = columns if len(rows) == len(columns) else columns.take(rows)
-                places = np.searchsorted(rows, [at for at, _ in marks]).tolist() if marks else ()
-                self._deal(pending, part, [(at, m) for at, (_, m) in zip(places, marks, strict=True)], size)
+                if numbered is not None:
+                    places, watermarks = numbered
+                    self._deal_watermarks(pending, len(part), np.searchsorted(rows, places), watermarks)
+                    self._take_in(pending, part, size)
+                    continue
+                here = np.searchsorted(rows, [at for at, _ in marks]).tolist() if marks else ()
+                self._deal(pending, part, [(at, m) for at, (_, m) in zip(here, marks, strict=True)], size)
         else:
             for pending in self._pending.values():
                 if targets is None or pending.target == targets:
@@ -149,6 +156,26 @@ class ColumnRouter:
                 pending.marks.append((base + at, mark))
         if len(part) > done:
             self._catch_up(pending, base + done, watermark)
+        self._take_in(pending, part, size)
+
+    def _deal_watermarks(self, pending: _Pending, count: int, places: Array, watermarks: Array) -> None:
+        """Append what ``_deal`` would, where all marks are watermarks: in front of *count* rows."""
+        if not count:
+            return
+        base = pending.rows
+        if places[0]:
+            self._catch_up(pending, base, self._watermark)
+        is_last = np.append(places[1:] != places[:-1], True)  # of those in one place
+        chosen = is_last & (places < count)
+        places, watermarks = places[chosen], watermarks[chosen]
+        if not len(places):
+            return
+        is_new = watermarks != np.concatenate([[pending.watermark], watermarks[:-1]])
+        pending.marks += zip((base + places[is_new]).tolist(), watermarks[is_new].tolist(), strict=True)
+        pending.watermark = int(watermarks[-1])
+
+    def _take_in(self, pending: _Pending, part: Columns, size: float) -> None:
+        """Append rows, behind the marks in front of and among them."""
         if len(part):
             pending.parts.append(part)
             pending.rows += len(part)
@@ -264,6 +291,14 @@ class ColumnRouter:
             return 0
         codes = hash_codes([columns.arrays[i] for i in self._keys], len(columns))
         return groups_of_codes(codes, self._max_parallelism) * self._n // self._max_parallelism
+
+
+def _numbered(marks: Sequence[tuple[int, Mark]]) -> tuple[Array, Array] | None:
+    """The places of watermarks, and the watermarks; None: there are none, or other marks, too."""
+    if len(marks) < _SOME_MARKS or not all(type(mark) is int for _, mark in marks):
+        return None
+    both = np.array(marks, np.int64)
+    return both[:, 0], both[:, 1]
 
 
 _TARGETS: Final[dict[PartitionKind, Callable[..., Targets]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from firesteel.runtime.batch import Batch, Mark
+from firesteel.runtime.batch import Batch
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.runtime.wire import decode_batch
@@ -49,8 +49,7 @@ class Gate:
         self.received[channel] += len(batch.values)
         marks = batch.marks
         if marks:
-            feed = self._valve.feed
-            merged: list[tuple[int, Mark]] = [(at, m) for at, mark in marks for m in feed(channel, mark)]
+            merged = self._valve.feed_all(channel, marks)
             if not batch.values and not merged:
                 return
             batch = Batch(batch.values, batch.timestamps, merged, batch.keys)

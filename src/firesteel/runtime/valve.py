@@ -68,6 +68,39 @@ class WatermarkValve:
             return self._become_active(state)
         return self._end(state)
 
+    def feed_all(self, channel: Hashable, marks: Iterable[tuple[int, Mark]]) -> list[tuple[int, Mark]]:  # hot
+        """``feed`` for marks of one channel with their places."""
+        state = self._channels[channel]
+        lowest = self._lowest_beside(state)
+        merged: list[tuple[int, Mark]] = []
+        for at, mark in marks:
+            if type(mark) is not int:
+                merged += [(at, m) for m in self.feed(channel, mark)]
+                lowest = self._lowest_beside(state)
+                continue
+            if state.idle or mark <= state.watermark:
+                continue
+            state.watermark = mark
+            if not state.aligned and mark >= self.output:
+                state.aligned = True
+            counts = state.aligned and not state.ended
+            output = mark if counts and (lowest is None or mark < lowest) else lowest
+            if output is not None and output > self.output:
+                self.output = output
+                merged.append((at, output))
+        return merged
+
+    def _lowest_beside(self, state: _Channel) -> int | None:
+        """The least watermark of the others that count; None: none does."""
+        return min(
+            (
+                c.watermark
+                for c in self._channels.values()
+                if c is not state and not c.idle and not c.ended and c.aligned
+            ),
+            default=None,
+        )
+
     def _watermark(self, state: _Channel, watermark: int) -> list[Mark]:
         if state.idle or watermark <= state.watermark:
             return []

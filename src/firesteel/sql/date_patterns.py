@@ -202,6 +202,11 @@ _WIDE: Final[dict[tuple[str, int], Callable[[dict[str, Any]], list[Any]]]] = {
 }
 
 
+#: For how many seconds what letters show stays the same; of those that are not here it changes more often.
+_SHOWN_S: Final = {"y": 86_400, "u": 86_400, "M": 86_400, "d": 86_400, "H": 3600, "h": 3600, "m": 60, "s": 1}
+_OFTEN: Final = 8  # a text that occurs so often is not made for each row
+
+
 def format_column(shown: Pattern, local: Any, unit: int, offsets: Any = None, zone: str = "UTC") -> pa.Array:
     """The texts of local times, counts of *unit* per second. :param offsets: of each, in seconds."""
     plain = all((f.letter, f.count) in _WIDE or (f.letter == "'" and f.text.isascii()) for f in shown.fields)
@@ -210,6 +215,14 @@ def format_column(shown: Pattern, local: Any, unit: int, offsets: Any = None, zo
         away = np.zeros(len(local), np.int64) if offsets is None else offsets
         texts = [shown.format(int(x) * scale, int(o), zone) for x, o in zip(local, away, strict=True)]
         return pa.array(texts, pa.string())
+    step = min((_SHOWN_S.get(f.letter, 0) for f in shown.fields if f.letter != "'"), default=0) * unit
+    if step:
+        # Texts are the same for a second, a day ...: where there are few of them, each is made once.
+        coarse = np.floor_divide(local, step)
+        low, high = int(coarse.min()), int(coarse.max())
+        if (high - low + 1) * _OFTEN <= len(local) and low * step >= -(2**63):
+            each = format_column(shown, np.arange(low, high + 1) * step, unit)
+            return each.take(pa.array(coarse - low))
     seconds = np.floor_divide(local, unit)
     days = np.floor_divide(seconds, 86_400)
     year, month, day = c.civil(days)

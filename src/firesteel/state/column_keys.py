@@ -128,8 +128,25 @@ def _column_codes(array: pa.Array) -> Array:
     return codes
 
 
+_SAMPLE: Final = 64
+_FEW: Final = 4
+
+
 def _text_codes(array: pa.Array) -> Array:
-    """Java's ``String.hashCode``, which is made of UTF-16 units; the bytes of ASCII are the same."""
+    """Java's ``String.hashCode``; where texts seem to repeat, of each text once."""
+    if len(array) > _SAMPLE and len(array.slice(0, _SAMPLE).unique()) <= _FEW:
+        encoded = array.dictionary_encode()
+        codes = _codes_of_each_text(encoded.dictionary)
+        if not len(codes):
+            return np.zeros(len(array), _U32)
+        numbers: Array = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        found: Array = codes[numbers]
+        return found
+    return _codes_of_each_text(array)
+
+
+def _codes_of_each_text(array: pa.Array) -> Array:
+    """The hash code is made of UTF-16 units; the bytes of ASCII are the same."""
     codes = _byte_codes(array)
     is_ascii = pc.string_is_ascii(array)
     if pc.all(is_ascii).as_py() is False:

@@ -17,6 +17,8 @@ from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators import kept_rows
+from firesteel.sql.operators.kept_rows import KeptRows
+from firesteel.sql.operators.packed_rows import PackedRows
 from firesteel.sql.operators.rank_state import Ranks, RanksForm
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.operators.sort_keys import SortKeys
@@ -332,3 +334,42 @@ def test_entries_of_both_kinds_stay_in_their_order() -> None:
     (before3, now3), (before2, now2) = STORED["append", 3, 0], STORED["append", 2, 2]
     found: list[Ranks] = form.decode([bytes.fromhex(e) for e in (before3, now2, now3, before2)])[0]
     assert [(len(ranks.items), ranks.end) for ranks in found] == [(3, 0), (2, 2), (3, 0), (2, 2)]
+
+
+def test_rows_are_packed_by_their_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's offsets have 31 bits: rows of half a megabyte are worked on few at a time."""
+    row, most = t.RowType.of(("v", "s"), (LONG, TEXT)), 10_000
+    arrays = [pa.array(range(200), pa.int64()), pa.array(["x" * (n * 37 % 1900) for n in range(200)])]
+    monkeypatch.setattr(kept_rows, "_AT_ONCE", 1 << 12)
+
+    def there_and_back() -> tuple[list[bytes], list[dict[str, Any]], list[int]]:
+        sizes: list[int] = []
+        pack = PackedRows.pack
+        unpack = PackedRows.unpack
+
+        def packing(packed: PackedRows, arrays: Any, count: int, stops: Any) -> list[bytes]:
+            sizes.append(sum(array.nbytes for array in arrays))
+            return pack(packed, arrays, count, stops)
+
+        def unpacking(packed: PackedRows, pieces: Any) -> Any:
+            sizes.append(sum(map(len, pieces)))
+            return unpack(packed, pieces)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PackedRows, "pack", packing)
+            patch.setattr(PackedRows, "unpack", unpacking)
+            kept, other = KeptRows(row), KeptRows(row)
+            kept.append(arrays, 200)
+            pieces = kept.pack(np.arange(200), np.arange(2, 202, 2))
+            numbers = other.unpack(pieces)
+            assert kept.keep(np.arange(50))
+        held = pa.table(other.take(numbers), ["v", "s"]).to_pylist()
+        left = pa.table(kept.take(np.arange(50)), ["v", "s"]).to_pylist()
+        return pieces, [*held, *left], sizes
+
+    at_once = there_and_back()
+    assert max(at_once[2]) > 100_000
+    monkeypatch.setattr(kept_rows, "_AT_ONCE_BYTES", most)
+    in_parts = there_and_back()
+    assert in_parts[:2] == at_once[:2]
+    assert max(in_parts[2]) <= most

@@ -226,3 +226,16 @@ def test_stored_rows_are_read(warm: int) -> None:
         assert not len(places)
 
     driver.run(driver.process(), work)
+
+
+def test_numbers_of_numpy_are_no_names_of_keys() -> None:
+    """They are slow to look up, and slower to be encoded."""
+    keys = pa.array([5, 7], pa.int64())
+
+    def names(op: OperatorState) -> list[type]:
+        column = rows_state(op, "rows", ())
+        column.find(keys.to_numpy(), hash_codes([keys], 2))
+        return list(map(type, column.slots))
+
+    driver = Driver()
+    assert driver.run(driver.process(), names) == [int, int]

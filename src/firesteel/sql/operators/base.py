@@ -115,7 +115,7 @@ class ColumnsOperator(BaseOperator):
         if not batch.marks or batch.marks[0][0] == count:
             return batch.marks
         if not self.minds_time:
-            return [(count, mark) for _, mark in batch.marks]
+            return _behind_all(batch.marks, count)
         heeded = self.heeded(columns_in(batch.values), input_index)
         if heeded is None:
             return batch.marks
@@ -173,6 +173,17 @@ class ColumnsOperator(BaseOperator):
         """Begin with the least watermark: no subtask may take for late what none before has. Inputs say
         again how far they are, and whether they have ended."""
         self.watermark = min((watermark for watermark, _ in carries), default=MIN_WATERMARK)
+
+
+def _behind_all(marks: Marks, count: int) -> Marks:
+    """Marks behind *count* rows: of watermarks that follow each other the last one says it all."""
+    moved: list[tuple[int, Mark]] = []
+    for _, mark in marks:
+        if moved and type(mark) is int and type(moved[-1][1]) is int:
+            moved[-1] = (count, mark)
+        else:
+            moved.append((count, mark))
+    return moved
 
 
 class RowwiseOperator(ColumnsOperator):

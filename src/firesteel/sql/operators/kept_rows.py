@@ -21,8 +21,9 @@ from firesteel.sql.values import array_of, values_of
 __all__ = ["KeptRows"]
 
 Array = np.ndarray[Any, Any]
-#: So many rows are packed, unpacked or moved at once.
+#: So many rows are packed, unpacked or moved at once, and so many bytes: Arrow's offsets have 31 bits.
 _AT_ONCE: Final = 1 << 12
+_AT_ONCE_BYTES: Final = 256 << 20
 #: As long as there are no more rows than that, those that nobody refers to are left where they are.
 _FEW: Final = 1 << 13
 
@@ -59,7 +60,7 @@ class KeptRows:
         """The bytes of groups of rows. :param ends: where the rows of each group end, none of which is
         empty."""
         pieces: list[bytes] = []
-        for first, last in _parts(ends):
+        for first, last in _parts(ends, _bytes_until(self._log, numbers, ends)):
             start = int(ends[first - 1]) if first else 0
             stop = int(ends[last - 1])
             stops = (ends[first:last] - start).tolist()
@@ -69,8 +70,9 @@ class KeptRows:
     def unpack(self, pieces: Sequence[bytes]) -> Array:
         """Add the rows of pieces; the number of each row."""
         first = len(self)
-        for at in range(0, len(pieces), _AT_ONCE):
-            self.append(*self._packed.unpack(pieces[at : at + _AT_ONCE]))
+        sizes = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+        for start, stop in _parts(np.arange(1, len(pieces) + 1), sizes):
+            self.append(*self._packed.unpack(pieces[start:stop]))
         return np.arange(first, len(self))
 
     def decode(self, rows: Sequence[bytes]) -> Array:
@@ -95,9 +97,9 @@ class KeptRows:
         if is_less:
             old = self._log
             self._log = RowLog(self._types)
-            for at in range(0, count, _AT_ONCE):
-                part = numbers[at : at + _AT_ONCE]
-                self._log.append(old.take(part), len(part))
+            ends = np.arange(1, count + 1)
+            for start, stop in _parts(ends, _bytes_until(old, numbers, ends)):
+                self._log.append(old.take(numbers[start:stop]), stop - start)
         self._limit = max(_FEW, 2 * count)
         return is_less
 
@@ -111,11 +113,24 @@ def _fitted(array: pa.Array, kind: DataType, arrow: pa.DataType) -> pa.Array:
     return array if array.type == arrow else array_of(values_of(array, kind), kind)
 
 
-def _parts(ends: Array) -> Iterator[tuple[int, int]]:
-    """Groups that are worked on together: the first one, and the one behind the last."""
+def _bytes_until(log: RowLog, numbers: Array, ends: Array) -> Array | None:
+    """How many bytes the rows up to each end have; None: all that are held are few."""
+    return None if log.nbytes <= _AT_ONCE_BYTES else np.cumsum(log.sizes(numbers))[ends - 1]
+
+
+def _parts(ends: Array, sizes: Array | None) -> Iterator[tuple[int, int]]:
+    """Groups that are worked on together: the first one, and the one behind the last.
+
+    :param ends: where the rows of each group end. :param sizes: how many bytes the rows up to there have;
+        None: they are few.
+    """
     first = 0
     while first < len(ends):
         start = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, start + _AT_ONCE, side="right")), first + 1)
+        last = int(np.searchsorted(ends, start + _AT_ONCE, side="right"))
+        if sizes is not None:
+            before = sizes[first - 1] if first else 0
+            last = min(last, int(np.searchsorted(sizes, before + _AT_ONCE_BYTES, side="right")))
+        last = max(last, first + 1)
         yield first, last
         first = last

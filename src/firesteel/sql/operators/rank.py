@@ -195,6 +195,9 @@ class _Batch:
     def _run_inserts(self, ranks: Ranks, rows: list[int], end: int) -> None:  # hot
         """``_add`` for rows that are never looked for."""
         keys, held, items, first = self._keys, ranks.keys, ranks.items, self.first
+        if self._numbers:
+            self.changes.insert(rows, keys, first, items, held, end)
+            return
         for row in rows:
             key = keys[row]
             count = len(held)
@@ -202,7 +205,7 @@ class _Batch:
                 at = bisect_right(held, key)
                 held.insert(at, key)
                 items.insert(at, first + row)
-                self._say(items, at, end)
+                self._entered(items, at, end)
                 if count >= end:
                     del held[count], items[count]
 

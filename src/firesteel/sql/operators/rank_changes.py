@@ -6,6 +6,7 @@ one before it: so one row that comes or goes changes many ranks, and its move is
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -41,8 +42,8 @@ class RankChanges:
         # Of each move:
         self._lengths: list[int] = []
         self._firsts: list[int] = []  # the rank of its first row, less one
-        self._backwards: list[bool] = []
         self._lasts: list[int] = []  # what becomes of its last row
+        self._backwards: list[int] = []  # the moves that are
 
     def enter(self, item: int, rank: int) -> None:
         self.move([item], rank - 1, INSERT)
@@ -67,11 +68,56 @@ class RankChanges:
             first += ahead
             if not items:
                 return
+        if backwards:
+            self._backwards.append(len(self._lengths))
         self._items += items
         self._lengths.append(len(items))
         self._firsts.append(first)
-        self._backwards.append(backwards)
         self._lasts.append(last)
+
+    def insert(
+        self,
+        rows: list[int],
+        row_keys: list[Any],
+        number: int,
+        items: list[int],
+        keys: list[Any],
+        end: int,
+    ) -> None:  # hot
+        """Rows come one after the other among those of a key, of which only the first ones are kept: the move
+        of each, and what it does to the lists.
+
+        :param rows: in order; their keys are *row_keys* at that place, their numbers are *number* more.
+        :param items: the rows of the key. :param keys: what they are compared by, in order.
+        :param end: how many are kept.
+        """
+        begins_later = self._start > 1
+        say_items, say_length = self._items.extend, self._lengths.append
+        say_first, say_last = self._firsts.append, self._lasts.append
+        count = len(keys)
+        worst: Any = keys[-1] if count >= end else None
+        for row in rows:
+            key = row_keys[row]
+            if count >= end and not key < worst:
+                continue
+            at = bisect_right(keys, key)
+            keys.insert(at, key)
+            items.insert(at, number + row)
+            moved = items[at : end + 1]
+            last = INSERT if count < end else NOTHING
+            if begins_later and at < end:
+                self.move(moved, at, last)
+            elif at < end:
+                say_items(moved)
+                say_length(len(moved))
+                say_first(at)
+                say_last(last)
+            if count >= end:
+                del keys[count], items[count]
+            else:
+                count += 1
+            if count >= end:
+                worst = keys[-1]
 
     def shown(self) -> Shown:
         """All of it, row by row."""
@@ -86,7 +132,9 @@ class RankChanges:
         ranks = np.arange(1, count + 1) + np.repeat(
             np.array(self._firsts, np.int64) - stops + lengths, lengths
         )
-        backwards = np.repeat(np.array(self._backwards, bool), lengths)
+        is_backwards = np.zeros(len(lengths), bool)
+        is_backwards[self._backwards] = True
+        backwards = np.repeat(is_backwards, lengths)
         following = np.append(items[1:], 0)
         # Two changes for each row: what had its place before, and what has it after.
         both = np.empty((count, 2), np.int64)

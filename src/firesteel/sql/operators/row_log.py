@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 __all__ = ["RowLog"]
 
@@ -15,6 +16,7 @@ Array = np.ndarray[Any, Any]
 #: is copied a few times in its life, and there are few pieces.
 _TOGETHER: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a piece that is put together
+_LITTLE: Final = 256  # bytes that are not worth a copy: Arrow's buffers are larger than what is in them
 
 
 class RowLog:
@@ -32,6 +34,11 @@ class RowLog:
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for piece in self._pieces for array in piece)
+
+    def sizes(self, rows: Array) -> Array:
+        """About how many bytes each of some rows has."""
+        every = [_sizes(piece) for piece in self._pieces]
+        return np.concatenate(every)[rows] if every else np.zeros(0)
 
     def append(self, arrays: Sequence[pa.Array], count: int) -> int:
         """Add rows; the number of the first one."""
@@ -104,6 +111,21 @@ class RowLog:
 
 
 def _copied(array: pa.Array) -> pa.Array:
-    """The same values in buffers of their own: those that they come in may be a part of larger ones."""
+    """The same values in buffers that have little else: those that they come in may be a part of larger
+    ones."""
+    held = sum(buffer.size for buffer in array.buffers() if buffer is not None)
+    if held <= _LITTLE + array.nbytes:
+        return array
     half = len(array) // 2
     return pa.concat_arrays([array.slice(0, half), array.slice(half)])
+
+
+def _sizes(arrays: Sequence[pa.Array]) -> Array:
+    """Of each row: texts and bytes as long as they are, everything else as it is on average."""
+    sizes = np.zeros(len(arrays[0]))
+    for array in arrays:
+        if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+            sizes += pc.binary_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+        else:
+            sizes += array.nbytes / max(1, len(array))
+    return sizes

@@ -109,6 +109,8 @@ class RowsColumn(Column):
 
     def find(self, identities: Sequence[Any], codes: Array) -> Array:  # hot
         """The slots of keys, new ones where there were none; *codes* are the hash codes of the keys."""
+        if isinstance(identities, np.ndarray):
+            identities = identities.tolist()  # numbers of NumPy are slow as keys, and slower to be encoded
         slots = np.fromiter(map(self.slots.get, identities, repeat(-1)), np.int64, len(identities))
         missing = np.flatnonzero(slots < 0)
         if len(missing) == len(slots):

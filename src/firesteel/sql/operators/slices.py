@@ -70,17 +70,17 @@ class Slices:
 
     def start(self, end: int) -> int:
         """Where the window of an end starts."""
-        return int(self.starts(np.array([end]))[0])
+        return int(self.starts(end))
 
-    def starts(self, ends: Array) -> Array:
-        """The same of many windows."""
+    def starts(self, ends: Any) -> Any:
+        """The same of many windows, or of one."""
         if self.kind == "CUMULATE":
             return (ends - self.offset - 1) // self.size * self.size + self.offset
         return ends - self.size
 
-    def last_windows(self, ends: Array) -> Array:
-        """The end of the last window that each slice is in; before the slice itself: it is in none, as
-        windows that are shorter than their slide leave gaps."""
+    def last_windows(self, ends: Any) -> Any:
+        """The end of the last window that each slice is in, or one slice; before the slice itself: it is in
+        none, as windows that are shorter than their slide leave gaps."""
         if self.kind == "HOP":
             starts = (ends - self.step - self.offset) // self.slide * self.slide + self.offset
             return starts + self.size
@@ -91,7 +91,7 @@ class Slices:
 
     def windows(self, end: int) -> range:
         """The ends of the windows that a slice is in."""
-        last = int(self.last_windows(np.array([end]))[0])
+        last = int(self.last_windows(end))
         if self.kind == "CUMULATE":
             return range(end, last + 1, self.step)
         return range(last - (last - end) // self.slide * self.slide, last + 1, self.slide)
@@ -102,6 +102,4 @@ class Slices:
 
     def over_with(self, end: int) -> list[int]:
         """The slices for which the window of an end is the last one."""
-        ends = np.array(self.of_window(end), np.int64)
-        over: list[int] = ends[self.last_windows(ends) <= end].tolist()
-        return over
+        return [of for of in self.of_window(end) if self.last_windows(of) <= end]

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import total_ordering
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
 from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators.kernels.numbers import is_exact
 from firesteel.sql.values import values_of
@@ -16,6 +18,7 @@ from firesteel.sql.values import values_of
 __all__ = ["SortKeys"]
 
 _INFINITE: Final = float("inf")
+_LEAST: Final = -(2**63)
 
 
 @total_ordering
@@ -51,6 +54,22 @@ def _part(ordering: Ordering, data_type: t.DataType) -> Callable[[Any], Any]:
     return lambda value: first if value is None else (1, _Backwards(value))
 
 
+def _is_whole(data_type: t.DataType) -> bool:
+    """Whether the Arrow column of a type is of whole numbers, of no more than 64 bits."""
+    return bool(pa.types.is_integer(arrow_type(data_type)))
+
+
+def _whole_numbers(array: pa.Array, ascending: bool) -> list[int]:
+    """What the values of a column without nulls are compared by."""
+    values = array.to_numpy()
+    if ascending:
+        return values.tolist()  # type: ignore[no-any-return]
+    numbers = values.astype(np.int64)
+    if len(numbers) and numbers.min() == _LEAST:  # it has no negative of 64 bits
+        return [-value for value in numbers.tolist()]
+    return (-numbers).tolist()  # type: ignore[no-any-return]
+
+
 class SortKeys:
     """What rows are compared by.
 
@@ -58,11 +77,19 @@ class SortKeys:
     """
 
     def __init__(self, order: Sequence[Ordering], types: Sequence[t.DataType]) -> None:
-        self._parts = [(o.index, types[o.index], _part(o, types[o.index])) for o in order]
+        self._parts = [
+            (o.index, types[o.index], _part(o, types[o.index]), o.ascending, _is_whole(types[o.index]))
+            for o in order
+        ]
 
     def of_columns(self, arrays: Sequence[pa.Array], count: int) -> list[Any]:
         """Of all rows."""
-        columns = [list(map(part, values_of(arrays[index], kind))) for index, kind, part in self._parts]
+        columns = [
+            _whole_numbers(arrays[index], ascending)
+            if is_whole and not arrays[index].null_count
+            else list(map(part, values_of(arrays[index], kind)))
+            for index, kind, part, ascending, is_whole in self._parts
+        ]
         if len(columns) == 1:
             return columns[0]
         return list(zip(*columns, strict=True)) if columns else [()] * count

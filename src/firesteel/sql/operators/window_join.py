@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.runtime.operators.base import SubtaskContext
@@ -17,7 +18,9 @@ from firesteel.sql.operators.specs import WindowJoin
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_rank import open_windows
+from firesteel.sql.operators.window_rows import WindowRows
 from firesteel.state.backend import OperatorState
+from firesteel.state.column_keys import group_rows
 
 __all__ = ["WindowJoinOperator"]
 
@@ -38,18 +41,24 @@ class WindowJoinOperator(TwoInputColumnsOperator):
         self._pairs.open(context)
 
     def on_open(self) -> None:
-        def rows_of(name: str, row: Any) -> TimedRows:
-            return TimedRows(self.state, name, row, row_text(row, range(len(row.fields))))
+        def rows_of(name: str, row: Any, keys: tuple[int, ...]) -> WindowRows:
+            return WindowRows(TimedRows(self.state, name, row, row_text(row, range(len(row.fields)))), keys)
 
-        self._sides = rows_of("left", self.spec.left), rows_of("right", self.spec.right)
+        spec = self.spec
+        self._sides = (
+            rows_of("left", spec.left, spec.left_keys),
+            rows_of("right", spec.right, spec.right_keys),
+        )
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
         self._progress.begin(self.watermark)
         for side in self._sides:
-            side.refresh()
+            side.begin_epoch()
 
     def end_epoch(self) -> None:
+        for side in self._sides:
+            side.end_epoch()
         self._progress.end()
 
     def heeded(self, columns: Columns, input_index: int) -> Array | None:
@@ -59,14 +68,12 @@ class WindowJoinOperator(TwoInputColumnsOperator):
     def run(self, columns: Columns, input_index: int) -> None:
         spec = self.spec
         column = (spec.left_end, spec.right_end)[input_index]
-        key_columns = (spec.left_keys, spec.right_keys)[input_index]
         ends = local_milliseconds(columns.arrays[column], spec.zone)
         kept = np.flatnonzero(open_windows(ends, spec.zone, self._progress.value))
         if len(kept) < len(columns):
             columns, ends = columns.take(kept), ends[kept]
-        if not len(columns):
-            return
-        self._sides[input_index].add_all(columns, self.key_columns(columns, key_columns), ends)
+        if len(columns):
+            self._sides[input_index].add(columns, ends)
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
@@ -75,14 +82,15 @@ class WindowJoinOperator(TwoInputColumnsOperator):
             self._fire(ends)
 
     def _fire(self, ends: list[int]) -> None:
-        left, right = (
-            {(end, name): rows for end in ends for name, _, rows in side.pop(end)} for side in self._sides
+        (left, left_ends), (right, right_ends) = (side.pop(ends) for side in self._sides)
+        lefts, rights = (side.keys_of(rows) for side, rows in zip(self._sides, (left, right), strict=True))
+        keys = [pa.concat_arrays(both) for both in zip(lefts, rights, strict=True)]
+        groups = group_rows(
+            [pa.array(np.concatenate([left_ends, right_ends])), *keys], len(left) + len(right)
         )
-        names = list({**left, **right})
-        lefts, left_groups = _flat(left, names)
-        rights, right_groups = _flat(right, names)
-        columns = self._sides[0].columns(lefts), self._sides[1].columns(rights)
-        at, of = _products(left_groups, right_groups, len(names))
+        of_left, of_right = groups.codes[: len(left)], groups.codes[len(left) :]
+        columns = _in_order(left, of_left), _in_order(right, of_right)
+        at, of = _products(of_left, of_right, groups.count)
         spec = self.spec
         if len(at) and (spec.left_keys or spec.right_keys):
             null = null_keys(columns[0], spec.left_keys, spec.null_safe)
@@ -114,22 +122,19 @@ def join_result(kind: str, left: Columns, right: Columns, at: Array, of: Array) 
     return Columns(paired(left, right, at, of), len(at))
 
 
-def _flat(by_name: dict[Any, list[Any]], names: list[Any]) -> tuple[list[Any], list[int]]:
-    """All rows, by name, and for each name how many there are."""
-    rows: list[Any] = []
-    counts = []
-    for name in names:
-        of_name = by_name.get(name, [])
-        rows += of_name
-        counts.append(len(of_name))
-    return rows, counts
+def _in_order(rows: Columns, groups: Array) -> Columns:
+    """Rows group by group, each as they came."""
+    if (groups[1:] >= groups[:-1]).all():
+        return rows
+    return rows.take(np.argsort(groups, kind="stable"))
 
 
-def _products(left: list[int], right: list[int], groups: int) -> tuple[Array, Array]:
-    """All pairs of rows within groups of rows that follow each other."""
-    lefts, rights = np.array(left, np.int64), np.array(right, np.int64)
+def _products(left: Array, right: Array, groups: int) -> tuple[Array, Array]:
+    """All pairs of rows of the same group. :param left: the group of each row of left; the rows are paired in
+    the order of their groups."""
+    lefts, rights = np.bincount(left, minlength=groups), np.bincount(right, minlength=groups)
     right_starts = np.cumsum(rights) - rights
-    at = np.repeat(np.arange(int(lefts.sum())), np.repeat(rights, lefts))
+    at = np.repeat(np.arange(len(left)), np.repeat(rights, lefts))
     if not len(at):
         return at, at
     owner = np.repeat(np.arange(groups), lefts * rights)

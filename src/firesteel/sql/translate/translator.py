@@ -44,6 +44,7 @@ from firesteel.sql.translate import (
     sources,
     windows,
 )
+from firesteel.sql.translate.alike import representatives
 from firesteel.sql.types import RowType
 
 __all__ = ["Program", "Translator"]
@@ -60,7 +61,7 @@ class Program(Protocol):
 
 
 class Translator:
-    """Makes the transformations of plans. What two nodes read is made once.
+    """Makes the transformations of plans. What two nodes read is made once, and so are nodes that are alike.
 
     :param roots: all plans that will be translated.
     """
@@ -71,9 +72,12 @@ class Translator:
         self.names = NodeNames(roots)
         self._prefix = _free_prefix(program)
         self._done: dict[int, tuple[p.Physical, Transformation]] = {}
+        shares = context.get(options.REUSE_SUB_PLAN)
+        self._instead = representatives(roots, self.names.of) if shares else {}
         self.zone = session_zone(context.configuration)
 
     def translate(self, node: p.Physical) -> Transformation:
+        node = self._instead.get(id(node), node)
         found = self._done.get(id(node))
         if found is None:
             found = (node, _BUILDERS[type(node)](self, node))
@@ -83,6 +87,7 @@ class Translator:
     def uid_of(self, node: p.Physical) -> str | None:
         """Return the uid of the operator that a node has become, of several that of the one called as the
         node; None: it has become none of its own."""
+        node = self._instead.get(id(node), node)
         found = self._done.get(id(node))
         if found is None or isinstance(node, p.Sink) or found[1].uid is None:
             return None

@@ -25,7 +25,7 @@ __all__ = ["LinesEncoder", "LinesReader", "ReadBlock"]
 
 ReadBlock = Callable[[bytes], Columns | None]
 
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 2 << 20
 _SMALL: Final = 4 << 10
 _TRIES: Final = 3  # blocks in a row that are not usual, before it is not tried any more
 
