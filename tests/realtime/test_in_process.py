@@ -124,6 +124,17 @@ def test_windows_of_processing_time_end_while_nothing_comes() -> None:
 # ---- the life of a job
 
 
+def test_a_job_ends_when_its_input_does_and_not_with_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firesteel.jobmanager.epoch_length._SHORTEST_MS", 3_600_000.0)
+    with local_platform():
+        env = real_time(**{"firesteel.real-time.epoch": "2 h"})
+        sink = CollectingSink()
+        env.from_source(NumberSequenceSource(1, 10), WatermarkStrategy.no_watermarks(), "n").sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state())
+        assert sorted(sink.values) == list(range(1, 11))
+
+
 def test_a_job_goes_on_when_a_savepoint_to_stop_with_fails(tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("no directory")

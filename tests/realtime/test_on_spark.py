@@ -202,6 +202,31 @@ def test_slow_functions_do_not_keep_checkpoints_away(
     assert max(report.records for report in job.view.reports) <= 1_000
 
 
+@pytest.mark.parametrize("behind_the_exchange", [False, True])
+def test_records_of_a_collection_do_not_wait_for_each_other(
+    environment: MakeEnvironment, behind_the_exchange: bool, tmp_path: Path
+) -> None:
+    """Each is held up by a map until the one before has come to the function behind it."""
+
+    def after_the_one_before(n: int) -> int:
+        if n:
+            until((tmp_path / str(n - 1)).exists)
+        return n
+
+    def has_come(n: int) -> int:
+        (tmp_path / str(n)).touch()
+        return n
+
+    env = environment()
+    env.set_parallelism(1)
+    stream = env.from_collection(list(range(9)), Types.LONG())
+    if behind_the_exchange:
+        stream = stream.key_by(lambda n: 0, Types.INT())
+    held_up = stream.map(after_the_one_before, Types.LONG())
+    with held_up.key_by(lambda n: 0, Types.INT()).map(has_come).execute_and_collect() as results:
+        assert list(results) == list(range(9))
+
+
 @pytest.mark.row("S-SCHED-02")
 def test_slots_that_are_taken_for_a_while(environment: MakeEnvironment, spark_session: SparkSession) -> None:
     """They are waited for: tasks of an attempt that failed, for example, still end while the next one begins,
