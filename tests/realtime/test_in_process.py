@@ -121,6 +121,29 @@ def test_windows_of_processing_time_end_while_nothing_comes() -> None:
         wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
 
 
+class Slow(KeyedProcessFunction):
+    """Sees how long it takes itself."""
+
+    clock: ManualClock  # of the class, because a function is copied to its task
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[int]:
+        begun = ctx.timer_service().current_processing_time()
+        self.clock.advance(1_000)
+        yield ctx.timer_service().current_processing_time() - begun
+
+
+def test_a_function_that_asks_for_the_time_is_told_that_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(1_000_000)
+    monkeypatch.setattr(Slow, "clock", clock, raising=False)
+    with local_platform(lambda: Clocked(clock)):
+        env = real_time(1, clock)
+        sink = CollectingSink()
+        env.from_collection([1, 2], Types.LONG()).key_by(lambda n: 0).process(Slow()).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
+    assert sink.values == [1_000, 1_000]
+
+
 # ---- the life of a job
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -125,6 +125,7 @@ class TaskLoop:
         }
         for chain in level.chains:
             chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+            chain.context.clock.follow(now_ms)
         self.watch = level.watch
         self._begun_ms = wall_ms()  # the epoch
         self._unsettled: _Unsettled | None = None
@@ -279,20 +280,24 @@ class TaskLoop:
             time.sleep(wait_ms / 1000)
             return 0, 0.0
         self._move_time(self._now_ms())
-        for source in live:
-            parts = source.poll(max_records, wait_ms / len(live), self._slices)
-            while True:
-                with source.user_code:
-                    part = next(parts, None)
-                if part is None:
-                    break
-                found += part.records
-                worked_s += part.seconds
-                wait_ms = 0.0
-                self._worked(part.records, part.seconds * 1000)
-                if part.has_more:
-                    self.between()
-                    self._move_time(self._now_ms())
+
+        def wait() -> float:
+            return 0.0 if found else wait_ms / len(live)
+
+        parts = deque((source, source.poll(max_records, wait, self._slices)) for source in live)
+        while parts:
+            source, following = parts.popleft()
+            with source.user_code:
+                part = next(following, None)
+            if part is None:
+                continue
+            parts.append((source, following))  # in turn: one may be slow
+            found += part.records
+            worked_s += part.seconds
+            self._worked(part.records, part.seconds * 1000)
+            if part.has_more or len(parts) > 1:
+                self.between()
+                self._move_time(self._now_ms())
         return found, worked_s
 
     def cut(self, drain: bool, news: CheckpointNews) -> None:
@@ -513,6 +518,8 @@ class TaskLoop:
     def close(self) -> None:
         """The task ends: what is held is not needed any more."""
         self._work_in_background(False)
+        for chain in self._level.chains:
+            chain.context.clock.follow(None)
         self._aligner.close()
         for source in self._sources.values():
             source.stop_polling()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -169,14 +169,14 @@ class SourceOperator(BaseOperator):
         """Let splits wait whose watermark is above *limit* (alignment)."""
         self._limit = limit
 
-    def poll(self, max_records: int, wait_ms: float, pieces: Pieces) -> Iterator[Polled]:
+    def poll(self, max_records: int, wait_ms: Callable[[], float], pieces: Pieces) -> Iterator[Polled]:
         """Hand on what there is, and wait for a while when there is nothing.
 
         :param pieces: how many records of a chunk go on at once.
         """
         held = () if self._limit is None else frozenset(filter(self._is_ahead, self._trackers))
         assert self._polling is not None
-        for split, chunk in self._polling.poll(max_records, wait_ms, held):
+        for split, chunk in self._polling.poll(max_records, wait_ms(), held):
             at, stop = 0, -1
             while stop < len(chunk.values):
                 stop = min(len(chunk.values), at + pieces.records)
