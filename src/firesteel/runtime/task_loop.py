@@ -54,7 +54,7 @@ _AFTER_SLOW_MS: Final = 1000.0
 _AT_ONCE_BYTES: Final = 512 * 1024
 # So many records come one by one, and leave at once: those of a small collection, with which a program may
 # wait as long as it likes for each.
-_SINGLY: Final = 256
+_SINGLY: Final = 64
 #: A tick comes at least so often.
 IDLE_MS: Final = 1000.0
 
