@@ -17,11 +17,16 @@ from firesteel.common.clock import ManualClock
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
+from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.datastream.window import (
+    ContinuousProcessingTimeTrigger,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.messages import Messages
 from firesteel.runtime.program import Ack
@@ -63,6 +68,11 @@ def wait_until(
 
 def wait_for(sink: CollectingSink, count: int) -> None:
     wait_until(lambda: len(sink.values) == count)
+
+
+class At(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value)
 
 
 class Alarm(KeyedProcessFunction):
@@ -119,6 +129,21 @@ def test_windows_of_processing_time_end_while_nothing_comes() -> None:
         assert sink.values == [6]
         job.cancel()
         wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
+
+
+def test_a_trigger_that_sets_the_timer_again_that_has_just_fired_keeps_nobody_up() -> None:
+    """By the clock the end of a window of event time may be long ago, and the trigger aims at it for ever."""
+    with local_platform():
+        env = real_time(1)
+        sink = CollectingSink()
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(At())
+        stamped = env.from_collection([1, 2, 3], Types.LONG()).assign_timestamps_and_watermarks(strategy)
+        windows = stamped.key_by(lambda n: n % 2).window(TumblingEventTimeWindows.of(Time.seconds(1)))
+        each_second = ContinuousProcessingTimeTrigger.of(Time.seconds(1))
+        windows.trigger(each_second).reduce(lambda a, b: a + b).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state())
+    assert {2, 4} <= set(sink.values)
 
 
 class Slow(KeyedProcessFunction):
