@@ -107,6 +107,23 @@ def test_what_a_function_raises_is_what_the_job_fails_with(environment: MakeEnvi
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("how", ["raises", "kills its process"])
+def test_a_job_without_an_exchange_fails_at_once(environment: MakeEnvironment, how: str) -> None:
+    """Spark would run its task again, which nobody would tell what to do."""
+
+    def fails(n: int) -> int:
+        if n == 1_000:
+            ended(how)
+        return n
+
+    env = environment()
+    env.set_restart_strategy(RestartStrategies.no_restart())
+    numbers(env).map(fails).print()
+    client = env.execute_async("fails")
+    job = client._handle.job  # type: ignore[attr-defined]
+    until(lambda: job.status is JobStatus.FAILED)
+
+
 def ended(how: str) -> None:
     if how == "raises":
         raise RuntimeError("once")
