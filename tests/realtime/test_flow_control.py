@@ -98,6 +98,18 @@ def test_records_behind_a_slow_one_come_one_by_one_for_a_while() -> None:
     assert pieces.records == 1_000
 
 
+def test_the_first_records_come_one_by_one_however_quick_they_are() -> None:
+    pieces = Pieces(most=10_000, singly=3)
+    for _ in range(3):
+        assert pieces.come_singly
+        assert pieces.records == 1
+        pieces.worked(1, 1e-9)
+    assert not pieces.come_singly
+    for wanted in (4, 16, 64):
+        assert pieces.records == wanted
+        pieces.worked(pieces.records, 1e-9)
+
+
 def test_progress_is_said_now_and_then_and_in_the_end() -> None:
     said: list[int] = []
     now_s, received = 10.0, 0

@@ -17,11 +17,16 @@ from firesteel.common.clock import ManualClock
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
+from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.datastream.window import (
+    ContinuousProcessingTimeTrigger,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.messages import Messages
 from firesteel.runtime.program import Ack
@@ -63,6 +68,11 @@ def wait_until(
 
 def wait_for(sink: CollectingSink, count: int) -> None:
     wait_until(lambda: len(sink.values) == count)
+
+
+class At(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value)
 
 
 class Alarm(KeyedProcessFunction):
@@ -121,7 +131,56 @@ def test_windows_of_processing_time_end_while_nothing_comes() -> None:
         wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
 
 
+def test_a_trigger_that_sets_the_timer_again_that_has_just_fired_keeps_nobody_up() -> None:
+    """By the clock the end of a window of event time may be long ago, and the trigger aims at it for ever."""
+    with local_platform():
+        env = real_time(1)
+        sink = CollectingSink()
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(At())
+        stamped = env.from_collection([1, 2, 3], Types.LONG()).assign_timestamps_and_watermarks(strategy)
+        windows = stamped.key_by(lambda n: n % 2).window(TumblingEventTimeWindows.of(Time.seconds(1)))
+        each_second = ContinuousProcessingTimeTrigger.of(Time.seconds(1))
+        windows.trigger(each_second).reduce(lambda a, b: a + b).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state())
+    assert {2, 4} <= set(sink.values)
+
+
+class Slow(KeyedProcessFunction):
+    """Sees how long it takes itself."""
+
+    clock: ManualClock  # of the class, because a function is copied to its task
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[int]:
+        begun = ctx.timer_service().current_processing_time()
+        self.clock.advance(1_000)
+        yield ctx.timer_service().current_processing_time() - begun
+
+
+def test_a_function_that_asks_for_the_time_is_told_that_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(1_000_000)
+    monkeypatch.setattr(Slow, "clock", clock, raising=False)
+    with local_platform(lambda: Clocked(clock)):
+        env = real_time(1, clock)
+        sink = CollectingSink()
+        env.from_collection([1, 2], Types.LONG()).key_by(lambda n: 0).process(Slow()).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
+    assert sink.values == [1_000, 1_000]
+
+
 # ---- the life of a job
+
+
+def test_a_job_ends_when_its_input_does_and_not_with_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firesteel.jobmanager.epoch_length._SHORTEST_MS", 3_600_000.0)
+    with local_platform():
+        env = real_time(**{"firesteel.real-time.epoch": "2 h"})
+        sink = CollectingSink()
+        env.from_source(NumberSequenceSource(1, 10), WatermarkStrategy.no_watermarks(), "n").sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: job.status.is_terminal_state())
+        assert sorted(sink.values) == list(range(1, 11))
 
 
 def test_a_job_goes_on_when_a_savepoint_to_stop_with_fails(tmp_path: Path) -> None:

@@ -107,6 +107,23 @@ def test_what_a_function_raises_is_what_the_job_fails_with(environment: MakeEnvi
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("how", ["raises", "kills its process"])
+def test_a_job_without_an_exchange_fails_at_once(environment: MakeEnvironment, how: str) -> None:
+    """Spark would run its task again, which nobody would tell what to do."""
+
+    def fails(n: int) -> int:
+        if n == 1_000:
+            ended(how)
+        return n
+
+    env = environment()
+    env.set_restart_strategy(RestartStrategies.no_restart())
+    numbers(env).map(fails).print()
+    client = env.execute_async("fails")
+    job = client._handle.job  # type: ignore[attr-defined]
+    until(lambda: job.status is JobStatus.FAILED)
+
+
 def ended(how: str) -> None:
     if how == "raises":
         raise RuntimeError("once")
@@ -200,6 +217,31 @@ def test_slow_functions_do_not_keep_checkpoints_away(
     until(lambda: job.view.checkpoints.completed >= 4)
     client.cancel().result()
     assert max(report.records for report in job.view.reports) <= 1_000
+
+
+@pytest.mark.parametrize("behind_the_exchange", [False, True])
+def test_records_of_a_collection_do_not_wait_for_each_other(
+    environment: MakeEnvironment, behind_the_exchange: bool, tmp_path: Path
+) -> None:
+    """Each is held up by a map until the one before has come to the function behind it."""
+
+    def after_the_one_before(n: int) -> int:
+        if n:
+            until((tmp_path / str(n - 1)).exists)
+        return n
+
+    def has_come(n: int) -> int:
+        (tmp_path / str(n)).touch()
+        return n
+
+    env = environment()
+    env.set_parallelism(1)
+    stream = env.from_collection(list(range(9)), Types.LONG())
+    if behind_the_exchange:
+        stream = stream.key_by(lambda n: 0, Types.INT())
+    held_up = stream.map(after_the_one_before, Types.LONG())
+    with held_up.key_by(lambda n: 0, Types.INT()).map(has_come).execute_and_collect() as results:
+        assert list(results) == list(range(9))
 
 
 @pytest.mark.row("S-SCHED-02")

@@ -130,3 +130,15 @@ def test_nothing_is_planned_of_a_source_that_comes_to_its_end(
     numbers.there = {"a": 5, "b": 5}
     coordinator.drain()
     assert planned(coordinator, 0) == []
+
+
+def test_all_is_read_when_the_tasks_have_read_each_split_to_its_end(
+    coordinator: SourceCoordinator, numbers: Numbers
+) -> None:
+    numbers.there = {"a": 5, "b": 3}
+    planned(coordinator, 0)
+    over = ReadSoFar(1, 5, ended=True)
+    assert not coordinator.are_read({})
+    assert not coordinator.are_read({"a": over})
+    assert not coordinator.are_read({"a": over, "b": ReadSoFar(1, 3, ended=False)})
+    assert coordinator.are_read({"a": over, "b": ReadSoFar(1, 3, ended=True)})

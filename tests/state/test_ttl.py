@@ -208,6 +208,32 @@ def test_list_elements_expire_one_by_one() -> None:
     assert state.at(15, elements) == []
 
 
+def test_list_elements_of_one_epoch_expire_one_by_one() -> None:
+    """In real time an epoch is long."""
+    driver = Driver()
+    state, descriptor = driver.process(), with_ttl(ListStateDescriptor("l", ANY))
+
+    def work(operator: OperatorState) -> None:
+        numbers = use(operator, "a").get_list_state(descriptor)
+        numbers.add(1)
+        state.move_time(5)
+        numbers.add(2)
+        assert elements(numbers) == [1, 2]
+        state.move_time(10)
+        assert elements(numbers) == [2]
+        numbers.add_all([3, 4])
+        state.move_time(14)
+
+    def left(operator: OperatorState) -> list[Any]:
+        return elements(use(operator, "a").get_list_state(descriptor))
+
+    driver.run(state, work, 0)
+    assert driver.run(state, left, 14) == [2, 3, 4]
+    assert driver.run(state, left, 15) == [3, 4]
+    assert driver.run(driver.process(), left, 19) == [3, 4]
+    assert driver.run(driver.process(), left, 20) == []
+
+
 def test_updating_a_list_begins_its_life_anew() -> None:
     state = a_list()
     state.at(0, lambda s: s.add(1))

@@ -88,7 +88,7 @@ class MatchContext:
         return self.stamp
 
     def current_processing_time(self) -> int:
-        return self._operator.context.clock.now_ms
+        return self._operator.context.clock.read()
 
     def output(self, output_tag: OutputTag, value: Any) -> None:
         self._operator.emit_beside(output_tag, value, self.stamp)

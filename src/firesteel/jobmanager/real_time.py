@@ -117,6 +117,8 @@ class RealTimeMover:
             due_ms = self._checkpoints.due_ms
             at_ms = running.cut_ms + self._length.ms
             self._order_cut(running, at_ms if due_ms is None else min(at_ms, due_ms))
+        elif running.is_read and running.cut.at_ms > self._soonest_ms(running):
+            self._order_cut(running, now)  # nothing would come in the rest of the epoch
         self._await_answers(running)
 
     def settle(self, instant_ms: int, stop: bool) -> None:
@@ -214,21 +216,28 @@ class RealTimeMover:
         if now < running.planned_ms + running.messages.look_ms or not self._course.run.sources.plans_ahead:
             return
         running.planned_ms = now
-        order = self._course.run.sources.plan_ahead(now, running.read())
+        sources, read = self._course.run.sources, running.read()
+        running.is_read = sources.are_read(running.handout.complete or (), read)
+        order = sources.plan_ahead(now, read)
         if order is not None:
             running.give(order)
 
     def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
         """End the epoch at an instant, which is far enough away for all tasks to know of it."""
-        soonest_ms = self._clock.now_ms() + 2 * running.messages.idle_look_ms
         sources = self._course.run.sources
         stop = stop or sources.drains
         stays = stop and sources.acknowledge
         waiting = self._course.run.notices.waiting
         news = CheckpointNews(self._checkpoints.next_id, waiting[len(running.heard) :])
-        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop, sources.drains, stays, news)
-        running.overdue_ms = running.cut.at_ms + _OVERDUE_MS
+        running.cut = Cut(
+            running.epoch, max(at_ms, self._soonest_ms(running)), stop, sources.drains, stays, news
+        )
+        running.overdue_ms = at_ms + _OVERDUE_MS
         running.give(Order(cut=running.cut))
+
+    def _soonest_ms(self, running: _Running) -> float:
+        """The first instant at which an epoch can end that is ordered now."""
+        return self._clock.now_ms() + 2 * running.messages.idle_look_ms
 
     # ---- answers
 
@@ -299,6 +308,7 @@ class _Running:
     :ivar cut_ms: when the last committed epoch has ended.
     :ivar cut: when this one is to end; None: it was not said yet.
     :ivar heard: the ends of checkpoints that the tasks have heard of when this epoch began.
+    :ivar is_read: the input has come to its end.
     :ivar stays: its tasks have stopped, and wait to hear of the checkpoint that covers what they have read.
     :ivar overdue_ms: when it is to be asked again whether the job is still this driver's.
     """
@@ -323,6 +333,7 @@ class _Running:
         self.cut_ms = cut_ms
         self.steered_ms = cut_ms
         self.planned_ms = 0.0
+        self.is_read = False
         self.stays = False
         self.overdue_ms = math.inf
         self._read: dict[int, Read] = {}  # by source task, the last that could be read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -210,6 +210,13 @@ class SourceCoordinator:
             hint = self._enumerator.next_data_ms(now_ms)
             self._ask_at_ms = now_ms + _ASK_MS if hint is None else max(now_ms + 1, hint)
         return found
+
+    def are_read(self, read: Mapping[str, ReadSoFar]) -> bool:
+        """Real-time mode: whether nothing is left to be read, as far as the tasks say by ranges."""
+        return not self._polls and all(
+            progress.ended or (progress.split.id in read and read[progress.split.id].ended)
+            for progress in self._splits.values()
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -434,6 +441,13 @@ class JobSources:
             for subtask, found in c.plan_ahead(now_ms, read.get(c.uid, {})).items():
                 ranges.setdefault((c.vertex, subtask), {})[c.uid] = found
         return Order(ranges=ranges) if ranges else None
+
+    def are_read(self, complete: Collection[str], read: Mapping[str, Mapping[str, ReadSoFar]]) -> bool:
+        """Real-time mode: whether the input of the job has come to its end, and only waits for its epoch to.
+
+        :param complete: the sources of which the tasks know that they get no more splits.
+        """
+        return all(c.uid in complete and c.are_read(read.get(c.uid, {})) for c in self._coordinators)
 
     @property
     def acknowledge(self) -> bool:

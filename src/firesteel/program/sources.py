@@ -111,6 +111,20 @@ class Chunk(NamedTuple):
     bad: Sequence[BadRecord] = ()
     ignored: int = 0
 
+    def part(self, start: int, stop: int) -> Chunk:
+        """The records from ``start`` to ``stop``. What is not of a record belongs to the first part, and only
+        the last one ends the split; the position of each is that behind all."""
+        values, stamps, first = self.values, self.timestamps, start if start else -1
+        return Chunk(
+            values[start:stop],
+            stamps and stamps[start:stop],
+            self.position,
+            self.end and stop == len(values),
+            [(at - start, mark) for at, mark in self.marks if first < at <= stop],
+            () if start else self.bad,
+            0 if start else self.ignored,
+        )
+
 
 #: Chunks that are made as they are asked for, until they are closed.
 Chunks: TypeAlias = Generator[Chunk, None, None]

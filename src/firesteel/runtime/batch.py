@@ -65,6 +65,14 @@ class Batch:
             Batch(values[at:], stamps and stamps[at:], second, keys and keys[at:]),
         )
 
+    def part(self, start: int, stop: int) -> Batch:
+        """The records from ``start`` to ``stop``, with the marks behind each; those before the first record
+        belong to the first part."""
+        values, stamps, keys = self.values, self.timestamps, self.keys
+        first = start if start else -1
+        marks = [(at - start, mark) for at, mark in self.marks if first < at <= stop]
+        return Batch(values[start:stop], stamps and stamps[start:stop], marks, keys and keys[start:stop])
+
     def __repr__(self) -> str:
         return f"Batch({self.values!r}, {self.timestamps!r}, {self.marks!r}, keys={self.keys!r})"
 

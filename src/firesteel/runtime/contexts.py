@@ -125,7 +125,7 @@ class NoTimers(TimerService):
         self._operator = operator
 
     def current_processing_time(self) -> int:
-        return self._context.clock.now_ms
+        return self._context.clock.read()
 
     def current_watermark(self) -> int:
         return int(self._operator.watermark)
@@ -162,7 +162,7 @@ class KeyedTimerService(TimerService):
             setattr(self, method, of_queue)
 
     def current_processing_time(self) -> int:
-        return self._context.clock.now_ms
+        return self._context.clock.read()
 
     def current_watermark(self) -> int:
         return int(self._operator.watermark)

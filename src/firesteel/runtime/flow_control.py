@@ -16,6 +16,7 @@ _LEAST: Final = 8  # records that may be on the way
 _ON_THE_WAY_S: Final = 0.4
 _STALE_S: Final = 1.0  # between two looks: the sender had no need to look
 _GROWTH: Final = 4
+_WIDENING: Final = 16  # of a window: each time takes some hundredths of a second, and it begins with a few
 _PIECE_S: Final = 0.05  # of work, after which a source task sees to other things
 _FORGETTING: Final = 0.9  # what a slow record has cost, with each piece after it
 _MOST: Final = 1_000  # records of a piece
@@ -71,16 +72,27 @@ class SentWindow:
             self._round = self._received, now_s
         elif self._received - before >= self._limit:  # receivers say what they have done in jumps
             wanted = round((self._received - before) / (now_s - since_s) * _ON_THE_WAY_S)
-            self._limit = max(_LEAST, self._limit // 2, min(wanted, self._limit * _GROWTH))
+            self._limit = max(_LEAST, self._limit // 2, min(wanted, self._limit * _WIDENING))
             self._round = self._received, now_s
 
 
 class Pieces:
-    """How many records a source task takes at once: fewer where each is long work."""
+    """How many records a task takes at once: fewer where each is long work.
 
-    def __init__(self) -> None:
+    :param singly: so many come one by one at first, however quick they are. What is slow about a program may
+        depend on the record, and a small collection is all there is.
+    """
+
+    def __init__(self, most: int = _MOST, singly: int = 0) -> None:
         self.records = 1
+        self._most = most
+        self._singly = singly  # are still to come
         self._cost_s = 0.0  # that a record may have, as far as is known
+
+    @property
+    def come_singly(self) -> bool:
+        """Whether the first ones are not over."""
+        return self._singly > 0
 
     def worked(self, records: int, seconds: float) -> None:
         """So many were processed in so much time."""
@@ -88,7 +100,10 @@ class Pieces:
             # A record behind a slow one may be slow, too, though some between are not: what is in a piece
             # with it would leave when it is done.
             self._cost_s = max(seconds / records, self._cost_s * _FORGETTING, 1e-9)
-            self.records = max(1, min(_MOST, int(_PIECE_S / self._cost_s), self.records * _GROWTH))
+            self._singly -= records
+            if self._singly <= 0:
+                most = min(self._most, int(_PIECE_S / self._cost_s))
+                self.records = max(1, min(most, self.records * _GROWTH))
 
 
 class Progress:

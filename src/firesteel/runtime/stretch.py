@@ -282,11 +282,23 @@ def _read_sources(
     loop: TaskLoop, subtask: int, messages: Messages, window: SentWindow | None, send: Send
 ) -> None:
     task = SourceTask(loop, subtask, messages, messages.look_ms, window)
+    loop.between = partial(_hand_on, loop, send)
     while not task.has_ended:
         task.step(time.time_ns() / 1e6)
-        if out := loop.take():
-            with loop.watch.held_back():
-                send(out)
+        _send(loop, send)
+
+
+def _send(loop: TaskLoop, send: Send) -> None:
+    """Send what is ready."""
+    if out := loop.take():
+        with loop.watch.held_back():
+            send(out)
+
+
+def _hand_on(loop: TaskLoop, send: Send) -> None:
+    """Do what is due, and send what is ready."""
+    loop.on_time()
+    _send(loop, send)
 
 
 def _receive(
@@ -297,6 +309,12 @@ def _receive(
     lifetime: Lifetime,
     send: Send,
 ) -> None:
+    def between() -> None:
+        _hand_on(loop, send)
+        progress.made()
+        progress.is_due()
+
+    loop.between = between
     wait_ms = 0.0
     while True:
         if window is None or window.room(loop.sent):
@@ -312,9 +330,6 @@ def _receive(
         if row is not None:
             loop.feed(row)
             progress.made()
-        loop.on_time()
-        if out := loop.take():
-            with loop.watch.held_back():
-                send(out)
+        _hand_on(loop, send)
         longest_ms = progress.every_ms if progress.is_due() else IDLE_MS
         wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)

@@ -12,8 +12,9 @@ what ``take`` gives it.
 from __future__ import annotations
 
 import pickle
+import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -22,6 +23,7 @@ from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.checkpoint_news import CheckpointNews
+from firesteel.runtime.flow_control import Pieces
 from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
@@ -48,6 +50,11 @@ _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, o
 # in one for a while after it.
 _SLOW_MS: Final = 100.0
 _AFTER_SLOW_MS: Final = 1000.0
+# Of full buffers, which leave although others still wait.
+_AT_ONCE_BYTES: Final = 512 * 1024
+# So many records come one by one, and leave at once: those of a small collection, with which a program may
+# wait as long as it likes for each.
+_SINGLY: Final = 64
 #: A tick comes at least so often.
 IDLE_MS: Final = 1000.0
 
@@ -65,6 +72,10 @@ def _overriding(level: OpenLevel, name: str) -> _Operators:
         for operator in chain.operators.values()
         if getattr(type(operator), name) is not plain
     ]
+
+
+def _nothing() -> None:
+    """Nobody takes what is done before all is."""
 
 
 @dataclass(slots=True)
@@ -114,6 +125,7 @@ class TaskLoop:
         }
         for chain in level.chains:
             chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+            chain.context.clock.follow(now_ms)
         self.watch = level.watch
         self._begun_ms = wall_ms()  # the epoch
         self._unsettled: _Unsettled | None = None
@@ -128,6 +140,10 @@ class TaskLoop:
         self._received: Counter[int] = Counter()
         self._last: frozenset[str] = frozenset()  # uids of sources that get no more splits
         self._flushed_ms = 0.0
+        self._slices = Pieces(sys.maxsize, singly=_SINGLY)
+        #: Called between two records, or groups of them, that came together: what is done may leave.
+        self.between: Callable[[], None] = _nothing
+        self._leaves = False  # what is to be sent does not wait for more
         self._is_dirty = False  # something may wait to be flushed
         self._at_once_until_ms = 0.0  # and does not wait for others
         self._tick_ms = 0.0  # when the next tick is due at the latest
@@ -179,22 +195,35 @@ class TaskLoop:
         gate = self._level.gates.get(edge)
         if gate is None:
             self._out.append(row)
+            self._is_dirty = True
             return
         if row.kind == RowKind.LATENCY:
             if self._latency is not None:
                 self._latency.receive(edge, row.body, self._now_ms())
                 self._is_dirty = True
             return
-        begun_ms = self._now_ms()
-        self._move_time(begun_ms)
         batch = gate.decode(row.body)
-        with self.watch.on(self._level.vertex_of[edge]):
-            gate.receive(row.channel, batch)
-        self._is_dirty = True
-        self._worked(len(batch.values), self._now_ms() - begun_ms)
+        at, records = 0, len(batch.values)
+        while True:
+            begun_ms = self._now_ms()
+            self._move_time(begun_ms)
+            stop = min(records, at + self._slices.records)
+            if at == 0 and (stop == records or type(batch.values) is not list):
+                part, stop = batch, records
+            else:
+                part = batch.part(at, stop)
+            with self.watch.on(self._level.vertex_of[edge]):
+                gate.receive(row.channel, part)
+            self._worked(stop - at, self._now_ms() - begun_ms)
+            if stop == records:
+                return
+            at = stop
+            self.between()
 
     def _worked(self, records: int, ms: float) -> None:
         """So many records were processed in so much time."""
+        self._is_dirty = True
+        self._slices.worked(records, ms / 1000)
         if ms > _SLOW_MS * max(1, records):
             self._at_once_until_ms = self._now_ms() + _AFTER_SLOW_MS
 
@@ -251,15 +280,24 @@ class TaskLoop:
             time.sleep(wait_ms / 1000)
             return 0, 0.0
         self._move_time(self._now_ms())
-        for source in live:
+
+        def wait() -> float:
+            return 0.0 if found else wait_ms / len(live)
+
+        parts = deque((source, source.poll(max_records, wait, self._slices)) for source in live)
+        while parts:
+            source, following = parts.popleft()
             with source.user_code:
-                records, seconds = source.poll(max_records, wait_ms / len(live))
-            if records:
-                found += records
-                worked_s += seconds
-                self._is_dirty = True
-                wait_ms = 0.0
-        self._worked(found, worked_s * 1000)
+                part = next(following, None)
+            if part is None:
+                continue
+            parts.append((source, following))  # in turn: one may be slow
+            found += part.records
+            worked_s += part.seconds
+            self._worked(part.records, part.seconds * 1000)
+            if part.has_more or len(parts) > 1:
+                self.between()
+                self._move_time(self._now_ms())
         return found, worked_s
 
     def cut(self, drain: bool, news: CheckpointNews) -> None:
@@ -298,6 +336,7 @@ class TaskLoop:
             self._send_markers()
             self._flushed_ms = now_ms
             self._is_dirty = False
+            self._leaves = True
 
     def wait_ms(self, at_most: float) -> float:
         """How long nothing will be due."""
@@ -333,7 +372,9 @@ class TaskLoop:
         timeout = self._settings.buffer_timeout_ms
         if timeout is None:
             return False
-        return now_ms - self._flushed_ms >= timeout or now_ms < self._at_once_until_ms
+        if now_ms - self._flushed_ms >= timeout or now_ms < self._at_once_until_ms:
+            return True
+        return self._slices.come_singly
 
     def _move_time(self, now_ms: float) -> None:
         for chain in self._live():
@@ -359,7 +400,15 @@ class TaskLoop:
         return total
 
     def take(self) -> Rows:
-        """What is to be sent, each row with its sender: barriers are aligned by that."""
+        """What is to be sent, each row with its sender: barriers are aligned by that.
+
+        Full buffers wait for those that the timeout lets go, up to a certain size: each time that something
+        is sent costs as much as some hundred records.
+        """
+        may_wait = not self._leaves and self._settings.buffer_timeout_ms is not None
+        if may_wait and sum(len(row.body) for row in self._out) < _AT_ONCE_BYTES:
+            return []
+        self._leaves = False
         rows = [row._replace(ord=self._subtask) for row in self._out]
         self._out.clear()
         return rows
@@ -429,6 +478,7 @@ class TaskLoop:
             self.settle()
         body = pickle.dumps(news, 5)
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, body) for to in range(self._settings.consumers)]
+        self._leaves = True
         self.epoch += 1
         self._begin_epoch(news)
 
@@ -468,6 +518,8 @@ class TaskLoop:
     def close(self) -> None:
         """The task ends: what is held is not needed any more."""
         self._work_in_background(False)
+        for chain in self._level.chains:
+            chain.context.clock.follow(None)
         self._aligner.close()
         for source in self._sources.values():
             source.stop_polling()

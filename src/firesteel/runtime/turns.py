@@ -66,11 +66,4 @@ def _slices(buffers: list[Received], size: int) -> Iterator[Received]:
             continue
         for start in range(0, rows, size):
             stop = min(start + size, rows)
-            yield gate, channel, _slice(batch, start, stop)
-
-
-def _slice(batch: Batch, start: int, stop: int) -> Batch:
-    values, stamps, keys = batch.values, batch.timestamps, batch.keys
-    first = start if start else -1  # marks at the very beginning belong to the first slice
-    marks = [(at - start, mark) for at, mark in batch.marks if first < at <= stop]
-    return Batch(values[start:stop], stamps and stamps[start:stop], marks, keys and keys[start:stop])
+            yield gate, channel, batch.part(start, stop)

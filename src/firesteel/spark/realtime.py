@@ -12,6 +12,7 @@ from typing import Final
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from firesteel.common.errors import EngineError
 from firesteel.runtime.stretch import RunningLevel, run_task
 from firesteel.runtime.task_loop import Rows
 from firesteel.runtime.task_name import in_task
@@ -42,6 +43,9 @@ def _level(level: RunningLevel) -> TaskFunction:
 def _run_level(payload: bytes, connection: Connection) -> None:
     context = TaskContext.get()
     assert context is not None
+    if context.attemptNumber():
+        # Spark does so where no exchange is pipelined. The orders that the first attempt had are gone.
+        raise EngineError("A task in real time is not run again: its job goes back to its last checkpoint.")
     dedicate_process()
     sys.setswitchinterval(_SWITCH_S)
     level: RunningLevel = pickle.loads(payload)

@@ -47,13 +47,19 @@ def _decoded(elements: list[Any]) -> list[Any]:
 
 
 class ListCell(Cell):
-    """The parts are chunks, by number; ``tail`` has what was added in this epoch, as it is cached."""
+    """The parts are chunks, by number; ``tail`` has what was added in this epoch, as it is cached.
 
-    __slots__ = ("tail",)
+    :ivar stamp: when that was, where elements expire.
+    :ivar last: the number of the chunk that was added last.
+    """
+
+    __slots__ = ("last", "stamp", "tail")
 
     def __init__(self, complete: bool) -> None:
         super().__init__(complete)
         self.tail: list[Any] = []
+        self.stamp = b""
+        self.last = -1
 
 
 class ListColumn(CellColumn[ListCell], ListState[Any]):
@@ -88,6 +94,8 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
         cell = self._cells.get(key)
         if cell is None:
             cell = self._new_cell(key)
+        if self.ttl is not None:
+            self._move_time(cell)
         self._dirty[key] = cell
         cell.tail.append(value if type(value) in self._plain else self._to_cached(value))
 
@@ -109,6 +117,8 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
         if added:
             if cell is None:
                 cell = self._new_cell(key)
+            if self.ttl is not None:
+                self._move_time(cell)
             cell.tail += added
             self._dirty[key] = cell
 
@@ -119,6 +129,8 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
             if self._core.complete:
                 return Elements([])
             cell = self._new_cell(key)
+        if self.ttl is not None:
+            self._move_time(cell)
         if self.ttl is not None or not self._is_whole(key, cell) or len(cell.data) > _FEW_CHUNKS:
             return Elements(_Chunks(self, key, self._parts(key), cell.tail))
         elements: list[Any] = []
@@ -149,12 +161,20 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
             self._store_tail(cell)
         super().collect(keys, values)
 
+    def _move_time(self, cell: ListCell) -> None:
+        """What was added at an earlier instant of the epoch expires before what is added now."""
+        now = self._core.ttl_stamp
+        if cell.stamp != now:
+            if cell.tail:
+                self._store_tail(cell)
+            cell.stamp = now
+
     def _store_tail(self, cell: ListCell) -> None:
-        core, tail = self._core, cell.tail
-        stamp = core.ttl_stamp if self.ttl is not None else b""
-        first = core.sequence << CHUNK_BITS
+        tail, stamp = cell.tail, cell.stamp
+        first = max(self._core.sequence << CHUNK_BITS, cell.last + 1)
         for index, start in enumerate(range(0, len(tail), CHUNK_ELEMENTS)):
-            number = (first + index).to_bytes(8, "big")  # the highest so far: the order holds
+            cell.last = first + index
+            number = cell.last.to_bytes(8, "big")  # the highest so far: the order holds
             cell.data[number] = stamp + encode_elements(tail[start : start + CHUNK_ELEMENTS])
             cell.dirty.add(number)
         cell.tail = []

@@ -118,6 +118,22 @@ class TimerQueue(Column):
         entry: _Entry = key if namespace is None else (key, namespace)
         return sorted(instant for instant, bucket in self._buckets.items() if entry in bucket)
 
+    def due(self, until_ms: int) -> Iterator[Timer]:
+        """Pop the timers at or before ``until_ms``. One that was popped and is set again for the same instant
+        ends it: it stays for the next time, since a trigger may do so for ever."""
+        instant, popped = None, set[tuple[Any, bytes | None]]()
+        while (timer := self.pop(until_ms)) is not None:
+            if timer[0] != instant:
+                instant = timer[0]
+                popped.clear()
+            entry = timer[2], timer[3]
+            if entry in popped:
+                self._operator.key = timer[2]
+                self.register(timer[0], timer[3])
+                return
+            popped.add(entry)
+            yield timer
+
     def pop(self, until_ms: int) -> Timer | None:  # hot
         """The next timer at or before ``until_ms`` as (time, user's key, canonical key, namespace), by time,
         then key bytes, then namespace. One that is registered meanwhile takes its place in this order, unless

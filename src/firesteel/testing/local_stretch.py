@@ -101,6 +101,8 @@ class _Task:
         self.inbox: deque[WireRow] = deque()
         with worker.as_process(self._memory):
             self._loop: TaskLoop = open_loop(level, subtask, messages, now_ms=now_ms, cpu_s=lambda: 0.0)
+        self._out: list[WireRow] = []
+        self._loop.between = self._hand_on
         first = level.descriptor.level == 0
         self.sources: SourceTask | None = (
             SourceTask(self._loop, subtask, messages, look_ms=0.0) if first else None
@@ -113,8 +115,13 @@ class _Task:
                 self.sources.step(self._now_ms(), wait=False)
             while self.inbox:
                 self._loop.feed(self.inbox.popleft())
-            self._loop.on_time()
-            return self._loop.take()
+            self._hand_on()
+            out, self._out = self._out, []
+            return out
+
+    def _hand_on(self) -> None:
+        self._loop.on_time()
+        self._out += self._loop.take()
 
     def settle(self) -> None:
         with worker.as_process(self._memory):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -99,9 +100,7 @@ class KeyedOperator(FunctionOperator):
     def _fire(self, timers: Any, until: int, domain: TimeDomain) -> None:
         state, context = self.state, self.keyed_context
         context.domain = domain
-        pop = timers.pop
-        while (timer := pop(until)) is not None:
-            stamp, raw_key, key, _ = timer
+        for stamp, raw_key, key, _ in due_timers(timers, until, domain):
             state.key = key
             state.raw_key = raw_key
             context.stamp = stamp
@@ -161,6 +160,14 @@ class KeyedOperator(FunctionOperator):
     def take_over(self, carries: Sequence[Any]) -> None:
         """No subtask may take for late what none before has."""
         self.watermark = min((watermark for watermark, _ in carries), default=MIN_WATERMARK)
+
+
+def due_timers(timers: Any, until: int, domain: TimeDomain) -> Iterator[Any]:
+    """Pop what is due, also what is set meanwhile. The clock, unlike a watermark, goes on by itself: what is
+    set for the same instant again and again is left for the next time."""
+    if domain is TimeDomain.PROCESSING_TIME:
+        return timers.due(until)  # type: ignore[no-any-return]
+    return iter(partial(timers.pop, until), None)
 
 
 class KeyedProcessOperator(KeyedOperator):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sources import Chunk, Chunks, PollingReader, ReadRange, SourceReader, Split
 from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.flow_control import Pieces
 from firesteel.runtime.moved import ANEW
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
@@ -27,6 +28,19 @@ from firesteel.state.backend import OperatorState
 _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
 RECORDS_IN_ERRORS: Final = "numRecordsInErrors"  # as in Flink
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
+
+
+class Polled(NamedTuple):
+    """What a source has handed on.
+
+    :param seconds: that it took.
+    :param has_more: the rest of a chunk follows at once.
+    """
+
+    records: int
+    seconds: float
+    has_more: bool
+
 
 _Started: TypeAlias = tuple[str, Chunks]  # a split and what is being read of it
 _Reading: TypeAlias = deque[_Started]
@@ -155,18 +169,24 @@ class SourceOperator(BaseOperator):
         """Let splits wait whose watermark is above *limit* (alignment)."""
         self._limit = limit
 
-    def poll(self, max_records: int, wait_ms: float) -> tuple[int, float]:
-        """Hand on what there is, and wait for a while when there is nothing; how many records that were, and
-        how many seconds they took."""
-        before, worked_s = self.records_in, 0.0
+    def poll(self, max_records: int, wait_ms: Callable[[], float], pieces: Pieces) -> Iterator[Polled]:
+        """Hand on what there is, and wait for a while when there is nothing.
+
+        :param pieces: how many records of a chunk go on at once.
+        """
         held = () if self._limit is None else frozenset(filter(self._is_ahead, self._trackers))
         assert self._polling is not None
-        for split, chunk in self._polling.poll(max_records, wait_ms, held):
-            begun_s = time.perf_counter()
-            with self.context.watch.on(self.context.vertex_id):
-                self._chunk(split, chunk)
-            worked_s += time.perf_counter() - begun_s
-        return self.records_in - before, worked_s
+        for split, chunk in self._polling.poll(max_records, wait_ms(), held):
+            at, stop = 0, -1
+            while stop < len(chunk.values):
+                stop = min(len(chunk.values), at + pieces.records)
+                part = chunk if at == 0 and stop == len(chunk.values) else chunk.part(at, stop)
+                begun_s = time.perf_counter()
+                with self.context.watch.on(self.context.vertex_id):
+                    self._chunk(split, part)
+                worked_s = time.perf_counter() - begun_s
+                yield Polled(stop - at, worked_s, has_more=stop < len(chunk.values))
+                at = stop
 
     def end_polling(self, last: bool, drain: bool) -> None:
         """The epoch ends here. *last*: no split will be added, so the input ends with those that there are;

@@ -23,7 +23,7 @@ from firesteel.runtime.batch import MAX_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.metrics import Counter
 from firesteel.runtime.operators.base import SubtaskContext
-from firesteel.runtime.operators.keyed import KeyedOperator, stamp_at
+from firesteel.runtime.operators.keyed import KeyedOperator, due_timers, stamp_at
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.windowing.calls import WindowContext, clear_call, window_call
 from firesteel.runtime.windowing.codec import window_codec
@@ -276,15 +276,14 @@ class WindowOperator(WindowedOperator):
     # ---- timers
 
     def _fire(self, timers: Any, until: int, domain: TimeDomain) -> None:
-        state, pop = self.state, timers.pop
+        state = self.state
         on_time = (
             self._trigger.on_event_time
             if domain is TimeDomain.EVENT_TIME
             else self._trigger.on_processing_time
         )
         cleans_up = self._event_time is (domain is TimeDomain.EVENT_TIME)
-        while (timer := pop(until)) is not None:
-            stamp, state.raw_key, state.key, namespace = timer
+        for stamp, state.raw_key, state.key, namespace in due_timers(timers, until, domain):
             self._on_window_timer(stamp, namespace, on_time, cleans_up)
 
     def _on_window_timer(

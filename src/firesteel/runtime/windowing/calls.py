@@ -30,7 +30,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         return self.current
 
     def current_processing_time(self) -> int:
-        return int(self._operator.context.clock.now_ms)
+        return int(self._operator.context.clock.read())
 
     def current_watermark(self) -> int:
         return int(self._operator.watermark)

@@ -25,7 +25,7 @@ class EvictorContext(Evictor.EvictorContext):
         self._runtime_context = runtime_context
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.clock.now_ms
+        return self._operator.context.clock.read()
 
     def get_metric_group(self) -> MetricGroup:
         return self._runtime_context.get_metrics_group()
@@ -40,7 +40,7 @@ class AssignerContext(WindowAssigner.WindowAssignerContext):
         self._runtime_context = runtime_context
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.clock.now_ms
+        return self._operator.context.clock.read()
 
     def get_runtime_context(self) -> RuntimeContext:
         return self._runtime_context
@@ -66,7 +66,7 @@ class TriggerContext(Trigger.OnMergeContext):
         self._merged = merged
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.clock.now_ms
+        return self._operator.context.clock.read()
 
     def get_metric_group(self) -> MetricGroup:
         return self._runtime_context.get_metrics_group()
