@@ -33,7 +33,7 @@ from firesteel.sql.expressions import (
     rewrite,
     walk,
 )
-from firesteel.sql.functions.calls import implicit, invalid
+from firesteel.sql.functions.calls import implicit, invalid, symbol
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind, Typing
 from firesteel.sql.logical import Aggregate, GroupWindow, GroupWindowAggregate, Node, Project
 from firesteel.sql.parser import nodes
@@ -370,7 +370,9 @@ def pending_call(
         for o in (order.expressions if order else ())
     )
     if call.args.get("nulls") == "IGNORE":
-        inner.refuse(node, "IGNORE NULLS is not supported")
+        if definition.name != "ARRAY_AGG":
+            inner.refuse(node, "IGNORE NULLS is not supported")
+        literals = (symbol("IGNORE NULLS"),)
     return PendingCall(
         function=definition.name,
         arguments=arguments,

@@ -6,14 +6,15 @@ derives the type. Time attributes are lost in whatever a function gives, PROCTIM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
 from sqlglot import exp
 
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.expressions import Call, Expression
+from firesteel.sql.catalog_manager import CatalogManager
+from firesteel.sql.expressions import Call, Expression, Literal
 from firesteel.sql.functions import calls as function_calls
 from firesteel.sql.functions.calls import InvalidCallError
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
@@ -23,6 +24,9 @@ from firesteel.sql.types import DataType, IntType, TimeAttribute, VarBinaryType,
 __all__ = ["bind_call", "bind_cast", "bind_definition", "plain", "signature_text", "unknown_function"]
 
 _KEEP_TIME: Final = frozenset({"PROCTIME"})
+_FACTS: Final[Mapping[str, Callable[[CatalogManager], str]]] = {
+    "CURRENT_DATABASE": lambda catalog: catalog.current_database
+}
 
 
 def bind_call(
@@ -62,7 +66,10 @@ def bind_definition(
     operands: Sequence[Expression],
     node: exp.Expr | None = None,
 ) -> Expression:
-    """A call of a function that is known."""
+    """A call of a function that is known. Facts of the session are constants from here on: a job has none."""
+    fact = _FACTS.get(definition.name)
+    if fact is not None:
+        return Literal(fact(binder.catalog), VarCharType(nullable=False))
     try:
         made = function_calls.call(definition, operands)
     except InvalidCallError:

@@ -210,7 +210,8 @@ class ExpressionBinder:
         name, _ = _BINARY[type(node)]
         left, right = node.this, node.expression
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
-            return self._rows_equal(node, left, right)
+            equal = self._rows_equal(node, left, right)
+            return equal if isinstance(node, exp.EQ) else self.call("NOT", [equal], node)
         return self.call(name, [self.bind(left), self.bind(right)], node)
 
     def comparable(self, operands: list[Expression]) -> list[Expression]:
@@ -232,8 +233,7 @@ class ExpressionBinder:
             self.refuse(node, "Unequal number of entries in ROW expressions")
         pairs = zip(left.expressions, right.expressions, strict=True)
         equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
-        made = self.conjunction(equal)
-        return made if isinstance(node, exp.EQ) else self.call("NOT", [made], node)
+        return self.conjunction(equal)
 
     def connective(self, node: exp.Expr) -> Expression:
         """AND and OR: a chain of them is one call, however long."""

@@ -30,26 +30,23 @@ class LiteralError(ValueError):
 
 
 def number(written: str) -> Literal:
-    """An INT, BIGINT, DECIMAL or, with an exponent, DOUBLE."""
+    """An INT, BIGINT, DECIMAL or, with an exponent, DOUBLE. A DECIMAL has as many digits as are written,
+    zeros before them too."""
     if "e" in written.lower():
         return Literal(float(written), t.DoubleType(nullable=False))
-    if "." in written:
-        value = Decimal(written)
-        digits = value.as_tuple()
-        scale = -int(digits.exponent) if isinstance(digits.exponent, int) and digits.exponent < 0 else 0
-        precision = max(len(digits.digits), scale, 1)
+    whole, _, fraction = written.lstrip("-").partition(".")
+    if fraction:
+        precision, scale = len(whole) + len(fraction), len(fraction)
         if precision > 38:
             raise LiteralError(f"Numeric literal '{written}' out of range")
-        return Literal(value, t.DecimalType(precision=precision, scale=scale, nullable=False))
+        return Literal(Decimal(written), t.DecimalType(precision=precision, scale=scale, nullable=False))
+    written = written.rstrip(".")
     value_int = int(written)
     if -(2**31) <= value_int < 2**31:
         return Literal(value_int, t.IntType(nullable=False))
     if -(2**63) <= value_int < 2**63:
         return Literal(value_int, t.BigIntType(nullable=False))
-    digits_count = len(written.lstrip("-"))
-    if digits_count > 38:
-        raise LiteralError(f"Numeric literal '{written}' out of range")
-    return Literal(Decimal(value_int), t.DecimalType(precision=digits_count, scale=0, nullable=False))
+    raise LiteralError(f"Numeric literal '{written}' out of range")
 
 
 def text(value: str) -> Literal:

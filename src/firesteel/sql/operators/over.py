@@ -284,7 +284,7 @@ class RowtimeWay(_Quiet):
             past = [time for time in past if time < first]
         for time in reversed(past):
             held = self._rows.at(name, key, time)
-            keep = held[len(held) - wanted :] if wanted else []
+            keep = held[max(len(held) - wanted, 0) :]
             wanted -= len(keep)
             self._rows.set(name, key, time, keep)
 

@@ -171,7 +171,7 @@ class ExpressionParser(Cursor):
         start = self.token
         if self.take("-"):
             operand = self._signed()
-            if isinstance(operand, exp.Literal) and not operand.is_string and self.previous().kind == NUMBER:
+            if self.previous().kind == NUMBER and _is_plain_number(operand):
                 return self.node(exp.Literal, start, this=f"-{operand.this}", is_string=False)
             return self.node(exp.Neg, start, this=operand)
         if self.take("+"):
@@ -587,6 +587,10 @@ class ExpressionParser(Cursor):
             return None
         start = self.advance()
         return self.node(exp.Anonymous, start, this=start.upper, expressions=[self._postfix()])
+
+
+def _is_plain_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and not node.this.startswith("-")
 
 
 _SPECIAL: Final[dict[str, Callable[[ExpressionParser], exp.Expr | None]]] = {
