@@ -181,7 +181,9 @@ class ExpressionBinder:
         negative = bool(args.get("negative"))
         if isinstance(node.this, exp.Literal):
             try:
-                return literals.interval(node.this.this, args["unit"], negative=negative)
+                return literals.interval(
+                    node.this.this, args["unit"], negative=negative, precision=args.get("precision")
+                )
             except literals.LiteralError as error:
                 self.refuse(node, str(error))
         one = literals.interval("1", args["unit"], negative=negative)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from decimal import Decimal
 from typing import Any, Final
@@ -31,13 +32,16 @@ class LiteralError(ValueError):
 
 def number(written: str) -> Literal:
     """An INT, BIGINT, DECIMAL or, with an exponent, DOUBLE. A DECIMAL has as many digits as are written,
-    zeros before them too."""
+    zeros before them too, and no more than a BIGINT can be without the point."""
     if "e" in written.lower():
-        return Literal(float(written), t.DoubleType(nullable=False))
+        double = float(written)
+        if math.isinf(double):
+            raise LiteralError(f"Numeric literal '{written.upper()}' out of range")
+        return Literal(double, t.DoubleType(nullable=False))
     whole, _, fraction = written.lstrip("-").partition(".")
     if fraction:
         precision, scale = len(whole) + len(fraction), len(fraction)
-        if precision > 38:
+        if precision > 38 or abs(int(whole + fraction)) >= 2**63:
             raise LiteralError(f"Numeric literal '{written}' out of range")
         return Literal(Decimal(written), t.DecimalType(precision=precision, scale=scale, nullable=False))
     written = written.rstrip(".")
@@ -116,10 +120,11 @@ def interval(
 ) -> Literal:
     """``INTERVAL '1 10:00' DAY TO MINUTE``: months or milliseconds.
 
+    :param precision: how many digits the first number may have; 2 where nothing is said.
     :raises LiteralError: the text does not fit the unit.
     """
     data_type = interval_type(unit)
-    value = _interval_value(written.strip(), unit)
+    value = _interval_value(written.strip(), unit, 2 if precision is None else precision)
     return Literal(-value if negative else value, data_type)
 
 
@@ -131,19 +136,34 @@ def interval_type(unit: str) -> t.DataType:
 
 
 _PARTS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+_LIMITS: Final = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}  # of all parts but the first
 
 
-def _interval_value(written: str, unit: str) -> int:
+def _interval_value(written: str, unit: str, precision: int) -> int:
     sign = 1
     if written[:1] in "+-" and written:
         sign = -1 if written[0] == "-" else 1
         written = written[1:].strip()
     try:
+        _check_precision(written, unit.partition("_TO_")[0], precision)
         return sign * _unsigned(written, unit)
+    except LiteralError:
+        raise
     except ValueError as error:
         raise LiteralError(
             f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}"
         ) from error
+
+
+_LEADING: Final = re.compile(r"\d+")
+
+
+def _check_precision(written: str, first: str, precision: int) -> None:
+    leading = _LEADING.match(written)
+    if leading is not None and len(leading.group().lstrip("0")) > precision:
+        raise LiteralError(
+            f"Interval field value {int(leading.group()):,} exceeds precision of {first}({precision}) field"
+        )
 
 
 def _unsigned(written: str, unit: str) -> int:
@@ -151,6 +171,8 @@ def _unsigned(written: str, unit: str) -> int:
         return int(written) * _MONTHS[unit]
     if unit == "YEAR_TO_MONTH":
         years, months = written.split("-")
+        if int(months) >= 12:
+            raise ValueError(written)
         return int(years) * 12 + int(months)
     if "_TO_" not in unit:
         if unit == "SECOND":
@@ -161,10 +183,13 @@ def _unsigned(written: str, unit: str) -> int:
     pieces = re.split(r"[ :]", written)
     if len(pieces) != len(parts):
         raise ValueError(written)
-    return sum(
+    values = [
         _seconds(piece) if part == "SECOND" else int(piece) * _MILLIS[part]
         for piece, part in zip(pieces, parts, strict=True)
-    )
+    ]
+    if any(v >= _LIMITS[part] * _MILLIS[part] for v, part in zip(values[1:], parts[1:], strict=True)):
+        raise ValueError(written)
+    return sum(values)
 
 
 def _seconds(written: str) -> int:

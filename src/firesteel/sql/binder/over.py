@@ -110,7 +110,7 @@ class SelectBinder(ExpressionBinder):
                 self.refuse(
                     node, "RANK or DENSE_RANK functions require ORDER BY clause in window specification"
                 )
-            return True, None, 0
+            return function == "ROW_NUMBER", None, 0
         if spec is None:
             return False, None, 0 if order else None
         rows = spec.args["kind"] == "ROWS"

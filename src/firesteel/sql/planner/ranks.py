@@ -343,6 +343,9 @@ def _time_of(child: p.Physical, call: l.OverCall) -> str | None:
     return "rowtime" if is_rowtime(time) else "proctime"
 
 
+_OF_LATER_ROWS: Final = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
+
+
 def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
     """:param calls: those of one window."""
     window = calls[0]
@@ -353,6 +356,15 @@ def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
             hint="OVER (PARTITION BY ... ORDER BY ...)",
             place=window.place,
         )
+    waiting = [call.call.function for call in calls if call.call.function in _OF_LATER_ROWS]
+    if waiting:
+        raise unsupported(
+            f"{waiting[0]} Function is not supported in stream mode.",
+            hint="run the query in batch mode",
+            place=window.place,
+        )
+    if time is not None and window.following != 0:
+        raise unsupported("OVER RANGE FOLLOWING windows are not supported yet.", place=window.place)
     if time is None and (window.preceding is not None or window.following != 0):
         raise unsupported(
             "Non-time attribute sort is not supported for bounded OVER window."
