@@ -44,8 +44,11 @@ __all__ = [
 # ---- columns
 
 
-def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int]) -> str:
-    """What a column is called: its alias, its own name, or ``_c0``, ``_c1`` ..."""
+def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int], place: int) -> str:
+    """What a column is called: its alias, its own name, or by its place: ``_c0``, ``_c1`` ...
+
+    :param counter: of aggregates and properties of windows, which are called ``EXPR$0``, ``EXPR$1`` ...
+    """
     if isinstance(node, tree.Alias):
         return node.names[0]
     if isinstance(node, tree.Column):
@@ -57,7 +60,7 @@ def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[in
             else f"EXPR${_next(counter)}"
         )
     if isinstance(node, tree.OverRef) or (isinstance(bound, InputRef) and bound.index >= CALL):
-        return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{_next(counter)}"
+        return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{place}"
     if (
         isinstance(node, tree.FunctionCall)
         and node.function == "GET"
@@ -65,7 +68,13 @@ def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[in
     ):
         which = node.arguments[1]
         return f"{node.arguments[0].name}${getattr(which, 'value', '')}"
-    return f"_c{_next(counter)}"
+    return f"_c{place}"
+
+
+def _names(fields: Sequence[tree.Tree], bound: Sequence[Expression], row: t.RowType) -> list[str]:
+    counter = [0]
+    pairs = enumerate(zip(fields, bound, strict=True))
+    return [name_of(f, b, row, counter, place) for place, (f, b) in pairs]
 
 
 def _next(counter: list[int]) -> int:
@@ -93,8 +102,7 @@ def select(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     bound = [resolver.resolve(f) for f in fields]
     if resolver.calls:
         return _grouped(session, node, [], [], fields, bound, resolver)
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     return projected(node, bound, names)
 
 
@@ -122,9 +130,8 @@ def filtered(session: Any, node: l.Node, predicate: tree.Tree) -> l.Node:
 def add_columns(session: Any, node: l.Node, fields: Sequence[tree.Tree], replace: bool) -> l.Node:
     resolver = Resolver(session, node.row)
     fields = expand(fields, node.row, resolver)
-    counter = [0]
     bound = [resolver.resolve(f) for f in fields]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     every = dict(zip(node.row.names, identity(node.row), strict=True))
     for name, expression in zip(names, bound, strict=True):
         if name in every and not replace:
@@ -230,8 +237,7 @@ def _grouped(
         )
     count = len(group), len(calls)
     out = [_moved(b, keys, count, f) for b, f in zip(bound, fields, strict=True)]
-    counter = [0]
-    called = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    called = _names(fields, bound, node.row)
     return projected(made, out, called)
 
 
@@ -336,8 +342,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     bound = [resolver.resolve(f) for f in fields]
     columns = Columns(list(identity(node.row)))
     calls = tuple(SelectBinder._placed(p, columns.place, i) for i, p in enumerate(resolver.overs))
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     if not calls:
         return projected(node, bound, names)
     project = columns.over(node)
@@ -605,7 +610,10 @@ def flat_aggregate_rows(
     result = pending.type
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
-    key_names = [name_of(k, b, node.row, [0]) for k, b in zip(key_trees, bound_keys, strict=True)]
+    key_names = [
+        name_of(k, b, node.row, [0], place)
+        for place, (k, b) in enumerate(zip(key_trees, bound_keys, strict=True))
+    ]
     row = t.RowType.of(
         t.unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
     )
