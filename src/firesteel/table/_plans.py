@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from firesteel.sql import logical as l, types as t
 from firesteel.sql.binder.aggregates import CALL, PROPERTY, Columns
 from firesteel.sql.binder.over import OVER, SelectBinder
 from firesteel.sql.binder.row_types import common_type, project_to
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift, walk
 from firesteel.sql.functions.registry import FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import _tree as tree
@@ -44,42 +44,49 @@ __all__ = [
 # ---- columns
 
 
-def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int], place: int) -> str:
+def name_of(
+    node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int], place: int
+) -> str:
     """What a column is called: its alias, its own name, or by its place: ``_c0``, ``_c1`` ...
 
-    :param counter: of aggregates and properties of windows, which are called ``EXPR$0``, ``EXPR$1`` ...
+    :param numbers: of aggregates and properties of windows, which are called ``EXPR$0``, ``EXPR$1`` ...
     """
     if isinstance(node, tree.Alias):
         return node.names[0]
-    if isinstance(node, tree.Column):
-        return node.name
-    if isinstance(node, tree.WindowProperty) and isinstance(node.operand, tree.Column):
-        return (
-            node.operand.name
-            if node.name in ("rowtime", "proctime") and node.operand.name in row.names
-            else f"EXPR${_next(counter)}"
-        )
-    if isinstance(node, tree.OverRef) or (isinstance(bound, InputRef) and bound.index >= CALL):
-        return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{place}"
-    if (
-        isinstance(node, tree.FunctionCall)
-        and node.function == "GET"
-        and isinstance(node.arguments[0], tree.Column)
-    ):
-        which = node.arguments[1]
-        return f"{node.arguments[0].name}${getattr(which, 'value', '')}"
-    return f"_c{place}"
+    return _own_name(node, bound, row, numbers) or f"_c{place}"
+
+
+def _own_name(
+    node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int]
+) -> str | None:
+    match node:
+        case tree.Column():
+            return node.name
+        case tree.WindowProperty(operand=tree.Column() as column) if (
+            node.name in ("rowtime", "proctime") and column.name in row.names
+        ):
+            return column.name
+        case tree.OverRef():
+            return None
+        case tree.FunctionCall(function="GET", arguments=(tree.Column() as column, which, *_)):
+            return f"{column.name}${getattr(which, 'value', '')}"
+        case tree.TypedCall(function="CAST"):
+            inner = bound.operands[0] if isinstance(bound, Call) and bound.function == "CAST" else bound
+            name = _own_name(node.operand, inner, row, numbers)
+            return None if name is None else f"{name}-{node.data_type}"
+    if isinstance(bound, InputRef) and bound.index in numbers:
+        return f"EXPR${numbers[bound.index]}"
+    return None
 
 
 def _names(fields: Sequence[tree.Tree], bound: Sequence[Expression], row: t.RowType) -> list[str]:
-    counter = [0]
+    numbers: dict[int, int] = {}
+    for expression in bound:
+        for e in walk(expression):
+            if isinstance(e, InputRef) and e.index >= CALL:
+                numbers.setdefault(e.index, len(numbers))
     pairs = enumerate(zip(fields, bound, strict=True))
-    return [name_of(f, b, row, counter, place) for place, (f, b) in pairs]
-
-
-def _next(counter: list[int]) -> int:
-    counter[0] += 1
-    return counter[0] - 1
+    return [name_of(f, b, row, numbers, place) for place, (f, b) in pairs]
 
 
 def projected(node: l.Node, expressions: Sequence[Expression], names: Sequence[str]) -> l.Node:
@@ -285,13 +292,13 @@ class BoundWindow:
         rowtime = getattr(time, "attribute", "") == t.TimeAttribute.ROWTIME
         zoned = isinstance(time, t.LocalZonedTimestampType)
         if name in ("start", "end"):
-            return t.TimestampType(nullable=False, precision=3)
+            return t.TimestampType(precision=3)
         if name == "rowtime":
             if not rowtime:
                 raise SqlValidationError("A rowtime window expects a rowtime attribute.")
             kind = t.LocalZonedTimestampType if zoned else t.TimestampType
-            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME, nullable=False)
-        return t.LocalZonedTimestampType(precision=3, attribute=t.TimeAttribute.PROCTIME, nullable=False)
+            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME)
+        return t.LocalZonedTimestampType(precision=3, attribute=t.TimeAttribute.PROCTIME)
 
 
 def bound_window(session: Any, node: l.Node, parts: Any) -> BoundWindow:
@@ -417,7 +424,8 @@ def order_by(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
         if isinstance(f, tree.Ordered):
             ascending = f.ascending
             f = f.operand
-        terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, ascending))
+        # NULL is the greatest value here, and the least one in SQL
+        terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, not ascending))
     project = columns.over(node)
     made: l.Node = l.Sort(row=project.row, input=project, order=tuple(terms))
     if project is node:
@@ -611,7 +619,7 @@ def flat_aggregate_rows(
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
     key_names = [
-        name_of(k, b, node.row, [0], place)
+        name_of(k, b, node.row, {}, place)
         for place, (k, b) in enumerate(zip(key_trees, bound_keys, strict=True))
     ]
     row = t.RowType.of(

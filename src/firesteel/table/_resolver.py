@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import UnionType
 from typing import Any, Final
 
@@ -439,6 +440,13 @@ class Resolver:
             return self.call("PLUS", operands)
         return self.call("CONCAT", [bind_cast(self.binder, o, t.VarCharType()) for o in operands])
 
+    def row_of(self, node: tree.FunctionCall) -> Expression:
+        """A row; its fields are ``f0``, ``f1`` ... here, and ``EXPR$0`` ... in SQL."""
+        made = self.call("ROW", self.operands(node.arguments))
+        assert isinstance(made, Call) and isinstance(made.type, t.RowType)
+        names = [f"f{i}" for i in range(len(made.type.fields))]
+        return replace(made, type=t.RowType.of(names, made.type.types).with_nullability(made.type.nullable))
+
     def get(self, node: tree.FunctionCall) -> Expression:
         operand, which = self.resolve(node.arguments[0]), node.arguments[1]
         assert isinstance(which, tree.Mark)
@@ -486,4 +494,5 @@ _SPECIAL: Final[dict[str, Any]] = {
     "GET": Resolver.get,
     "AT": Resolver.element_at,
     "PLUS": Resolver.plus,
+    "ROW": Resolver.row_of,
 }

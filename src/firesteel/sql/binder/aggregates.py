@@ -22,6 +22,7 @@ from firesteel.sql.binder.json_calls import operands_of
 from firesteel.sql.binder.scope import Relation, Scope
 from firesteel.sql.expressions import (
     AggregateCall,
+    Call,
     Expression,
     InputRef,
     Literal,
@@ -345,12 +346,12 @@ def pending_call(
     definition = inner.binder.function(call.args.get("path") or (call.this,))
     assert definition is not None
     distinct, condition, order = bool(call.args.get("distinct")), None, call.args.get("order")
-    outer = node
+    outer, within = node, False
     while outer is not call:
         if isinstance(outer, exp.Filter):
             condition = inner.condition(outer.expression, "FILTER clause")
         else:
-            order = outer.expression
+            order, within = outer.expression, True
         outer = outer.this
     for part in (*call.expressions, *(order.expressions if order else ())):
         if not over and has_aggregate(inner.binder, part):
@@ -369,10 +370,17 @@ def pending_call(
         )
         for o in (order.expressions if order else ())
     )
-    if call.args.get("nulls") == "IGNORE":
-        if definition.name != "ARRAY_AGG":
-            inner.refuse(node, "IGNORE NULLS is not supported")
+    nulls, shown = call.args.get("nulls"), definition.sql_names[0] if definition.sql_names else call.this
+    if nulls and definition.name not in _TAKE_NULLS:
+        inner.refuse(node, f"Cannot specify IGNORE NULLS or RESPECT NULLS following '{shown}'")
+    if nulls == "IGNORE" and definition.name == "ARRAY_AGG":
         literals = (symbol("IGNORE NULLS"),)
+    elif nulls == "IGNORE":
+        inner.refuse(node, "IGNORE NULLS is not supported")
+    if within and definition.name != "JSON_ARRAYAGG":
+        inner.refuse(node, f"Aggregate expression '{shown}' must not contain a WITHIN GROUP clause")
+    if definition.name in _JSON:
+        arguments, literals = _json_given(arguments, literals)
     return PendingCall(
         function=definition.name,
         arguments=arguments,
@@ -382,6 +390,21 @@ def pending_call(
         literals=literals,
         order=terms,
     )
+
+
+_TAKE_NULLS: Final = frozenset({"ARRAY_AGG", "LAG", "LEAD"})
+_JSON: Final = frozenset({"JSON_ARRAYAGG", "JSON_OBJECTAGG"})
+
+
+def _json_given(
+    arguments: tuple[Expression, ...], literals: tuple[Literal, ...]
+) -> tuple[tuple[Expression, ...], tuple[Literal, ...]]:
+    """The value of an aggregate is JSON already where a function made it."""
+    value = arguments[-1] if arguments else None
+    if not isinstance(value, Call) or value.function not in ("JSON", "JSON_OBJECT", "JSON_ARRAY"):
+        return arguments, literals
+    inner = value.operands[0] if value.function == "JSON" else value
+    return (*arguments[:-1], inner), (symbol("RAW"), *literals)
 
 
 def _truth(inner: ExpressionBinder, condition: Expression) -> Expression:

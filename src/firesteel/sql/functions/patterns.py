@@ -183,9 +183,10 @@ def _arrow_pattern(*columns: Any) -> bool:
 
 
 def _regexp(_: CallSite, text: str, pattern: str) -> bool:
-    if not pattern:
+    try:
+        return bool(pattern) and compile_java(pattern).search(text) is not None
+    except re.error:
         return False
-    return compile_java(pattern).search(text) is not None
 
 
 def _regexp_columns(site: CallSite, text: Any, pattern: Any) -> Any:

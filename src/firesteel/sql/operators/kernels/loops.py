@@ -6,7 +6,7 @@ changing.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ import pyarrow as pa
 from firesteel.common.errors import ProgramError, TypeMismatchError
 from firesteel.sql import types as t
 from firesteel.sql.functions.json_making import to_json
-from firesteel.sql.json_text import text_of
+from firesteel.sql.json_text import Raw, parse, text_of
 from firesteel.sql.operators.kernels.base import Arguments, Fields, Kernel, KernelCall, kernel
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.kernels.segments import Array, Segments
@@ -419,26 +419,28 @@ def _percentile(held: list[tuple[Any, int]], limits: list[int], share: float) ->
     """:param held: values and how often, in order. :param limits: how many there are up to each."""
     if not 0 <= share <= 1:
         raise TypeMismatchError(f"Percentage of PERCENTILE should be between [0.0, 1.0], but was {share}.")
-    place = share * (limits[-1] - 1)
+    place = share * (limits[-1] - 1) + 1  # from 1, as in Flink: the last digits of results depend on it
     low = int(place)
-    below = float(held[bisect_right(limits, low)][0])
+    below = float(held[bisect_left(limits, low)][0])
     if place == low:
         return below
-    above = float(held[bisect_right(limits, low + 1)][0])
+    above = float(held[bisect_left(limits, low + 1)][0])
     return (low + 1 - place) * below + (place - low) * above
 
 
 class _Json(LoopKernel):
-    """``NULL`` or ``ABSENT`` ON NULL is a literal; so is a value that is the same for all rows."""
+    """``NULL`` or ``ABSENT`` ON NULL is a literal; so is a value that is the same for all rows, and ``RAW``:
+    values are JSON already."""
 
     skips_null = False
     absent = False
 
     def __init__(self, what: KernelCall) -> None:
         super().__init__(what)
-        clauses = [x for x in what.call.literals if isinstance(x.type, t.SymbolType)]
-        if clauses:
-            self.absent = clauses[-1].value == "ABSENT"
+        clauses = [x.value for x in what.call.literals if isinstance(x.type, t.SymbolType)]
+        self._raw = "RAW" in clauses
+        if "NULL" in clauses or "ABSENT" in clauses:
+            self.absent = "ABSENT" in clauses
         self._constants = [x for x in what.call.literals if not isinstance(x.type, t.SymbolType)]
 
     def create(self) -> Any:
@@ -457,6 +459,8 @@ class _Json(LoopKernel):
     def json(self, position: int, values: Any) -> Any:
         """An argument of a row as JSON."""
         if position < len(values):
+            if self._raw and values[position] is not None:
+                return Raw(text_of(parse(values[position])))
             return to_json(values[position], self.what.types[position])
         constant = self._constants[position - len(values)]
         return to_json(physical(constant.value, constant.type), constant.type)
@@ -464,8 +468,22 @@ class _Json(LoopKernel):
 
 @kernel("JSON_OBJECTAGG")
 class JsonObject(_Json):
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if values[0] is None:
+            raise TypeMismatchError(
+                "A key of JSON_OBJECTAGG is NULL.", hint="filter such rows: WHERE key IS NOT NULL"
+            )
+        return super().accumulate(accumulator, *values)
+
     def value(self, accumulator: Any) -> Any:
         pairs = {values[0]: self.json(1, values) for values in accumulator}
+        if len(pairs) < len(accumulator):
+            keys = [values[0] for values in accumulator]
+            twice = next(k for k in keys if keys.count(k) > 1)
+            raise TypeMismatchError(
+                f"Key '{twice}' is already present. Duplicate keys are not allowed in JSON_OBJECTAGG. "
+                "Please ensure that keys are unique."
+            )
         return text_of({k: pairs[k] for k in sorted(pairs) if not (self.absent and pairs[k] is None)})
 
 
