@@ -134,6 +134,15 @@ def _month(count: int, m: Moment) -> str:
     return _MONTHS[m.month][: _NAME_LENGTHS.get(count)] if count >= 3 else _padded(m.month, count)
 
 
+_QUARTERS: Final = ("1st", "2nd", "3rd", "4th")
+
+
+def _quarter(count: int, m: Moment) -> str:
+    quarter = (m.month + 2) // 3
+    names = {3: f"Q{quarter}", 4: f"{_QUARTERS[quarter - 1]} quarter"}
+    return names.get(count) or _padded(quarter, 1 if count == 5 else count)
+
+
 def _weekday(count: int, m: Moment) -> str:
     return _DAYS[(m.days + 3) % 7][: _NAME_LENGTHS.get(max(count, 3))]
 
@@ -199,8 +208,8 @@ _SHOW: Final[dict[str, _Show]] = {
     "L": _month,
     "d": lambda n, m: _padded(m.day, n),
     "D": lambda n, m: _padded(m.days - int(c.days_from(m.year, 1, 1)) + 1, n),
-    "Q": lambda n, m: _padded((m.month + 2) // 3, n),
-    "q": lambda n, m: _padded((m.month + 2) // 3, n),
+    "Q": _quarter,
+    "q": _quarter,
     "E": _weekday,
     "e": _weekday_number,
     "c": _weekday_number,

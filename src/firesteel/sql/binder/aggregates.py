@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import plain
+from firesteel.sql.binder.calls import plain, refuse_operands
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.group_windows import AUXILIARY, Window, is_window_call, property_type
 from firesteel.sql.binder.json_calls import operands_of
@@ -34,7 +34,8 @@ from firesteel.sql.expressions import (
     rewrite,
     walk,
 )
-from firesteel.sql.functions.calls import implicit, invalid, symbol
+from firesteel.sql.functions.calls import implicit, symbol
+from firesteel.sql.functions.null_literals import refused_null
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind, Typing
 from firesteel.sql.logical import Aggregate, GroupWindow, GroupWindowAggregate, Node, Project
 from firesteel.sql.parser import nodes
@@ -418,6 +419,8 @@ def _operands(inner: ExpressionBinder, call: exp.Expr) -> list[Expression]:
         if call.this != "COUNT":
             inner.refuse(call, f"'*' is an argument of COUNT only, not of {call.this}")
         return []
+    if call.this == "COUNT" and not call.expressions:
+        inner.refuse(call, "Invalid number of arguments to function 'COUNT'. Was expecting 1 arguments")
     return [inner.argument(item) for item in call.expressions]
 
 
@@ -426,10 +429,11 @@ def _typed(
 ) -> tuple[Typing, list[Expression]]:
     from firesteel.sql.functions.calls import _Given
 
+    if refused_null(definition, [o.type for o in operands]) is not None:
+        inner.refuse(node, "Illegal use of 'NULL'", "CAST(NULL AS a type)")
     typing = definition.rule(_Given(tuple(operands)))
     if typing is None:
-        error = invalid(definition, operands)
-        inner.refuse(node, error.message, error.detail)
+        refuse_operands(inner.binder, definition, operands, node)
     return typing, [implicit(o, d) for o, d in zip(operands, typing.arguments, strict=True)]
 
 

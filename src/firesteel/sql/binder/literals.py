@@ -62,10 +62,10 @@ def _fraction(digits: str | None) -> tuple[int, int]:
     return (0, 0) if digits is None else (int(digits.ljust(9, "0")), len(digits))
 
 
-def _matched(pattern: re.Pattern[str], kind: str, written: str, shape: str) -> re.Match[str]:
+def _matched(pattern: re.Pattern[str], kind: str, written: str) -> re.Match[str]:
     found = pattern.fullmatch(written.strip())
     if found is None:
-        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{shape}'")
+        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'")
     return found
 
 
@@ -76,19 +76,24 @@ def typed(kind: str, written: str) -> Literal:
     """
     try:
         return _TYPED[kind](written)
+    except LiteralError:
+        raise
     except ValueError as error:
-        if isinstance(error, LiteralError):
-            raise
-        raise LiteralError(f"Illegal {kind} literal '{written}': {error}") from error
+        raise LiteralError(
+            f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'"
+        ) from error
+
+
+_SHAPES: Final = {"DATE": "yyyy-MM-dd", "TIME": "HH:mm:ss", "TIMESTAMP": "yyyy-MM-dd HH:mm:ss"}
 
 
 def _date(written: str) -> Literal:
-    found = _matched(_DATE, "DATE", written, "yyyy-MM-dd")
+    found = _matched(_DATE, "DATE", written)
     return Literal(datetime.date(*(int(g) for g in found.groups())), t.DateType(nullable=False))
 
 
 def _time(written: str) -> Literal:
-    found = _matched(_TIME, "TIME", written, "HH:mm:ss")
+    found = _matched(_TIME, "TIME", written)
     nanos, digits = _fraction(found.group(4))
     hour, minute, second = (int(g) for g in found.groups()[:3])
     value = datetime.time(hour, minute, second, nanos // 1000)
@@ -96,7 +101,7 @@ def _time(written: str) -> Literal:
 
 
 def _timestamp(written: str) -> Literal:
-    found = _matched(_TIMESTAMP, "TIMESTAMP", written, "yyyy-MM-dd HH:mm:ss")
+    found = _matched(_TIMESTAMP, "TIMESTAMP", written)
     nanos, digits = _fraction(found.group(7))
     year, month, day, hour, minute, second = (int(g) for g in found.groups()[:6])
     value: Any = datetime.datetime(year, month, day, hour, minute, second, nanos // 1000)
