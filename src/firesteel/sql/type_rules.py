@@ -370,7 +370,7 @@ def comparable(a: t.DataType, b: t.DataType, *, equality: bool) -> bool:
         return True
     if isinstance(a, DATETIME) and isinstance(b, DATETIME):
         whole = (t.DateType, t.TimeType)  # which are compared with their own kind alone
-        return type(a) is type(b) or not isinstance(a, whole) and not isinstance(b, whole)
+        return type(a) is type(b) or (not isinstance(a, whole) and not isinstance(b, whole))
     if type(a) is not type(b):
         return False
     if isinstance(a, (t.VariantType, t.BitmapType, t.RawType)):

@@ -56,9 +56,7 @@ def name_of(
     return _own_name(node, bound, row, numbers) or f"_c{place}"
 
 
-def _own_name(
-    node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int]
-) -> str | None:
+def _own_name(node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int]) -> str | None:
     match node:
         case tree.Column():
             return node.name

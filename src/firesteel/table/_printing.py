@@ -121,8 +121,7 @@ def _value_shown(value: Any, data_type: t.DataType) -> Any:
             ]
         case t.RowType():
             return {
-                name: _value_shown(v, d)
-                for (name, v), d in zip(value.items(), data_type.types, strict=True)
+                name: _value_shown(v, d) for (name, v), d in zip(value.items(), data_type.types, strict=True)
             }
     return value
 

@@ -443,7 +443,8 @@ class Resolver:
     def row_of(self, node: tree.FunctionCall) -> Expression:
         """A row; its fields are ``f0``, ``f1`` ... here, and ``EXPR$0`` ... in SQL."""
         made = self.call("ROW", self.operands(node.arguments))
-        assert isinstance(made, Call) and isinstance(made.type, t.RowType)
+        assert isinstance(made, Call)
+        assert isinstance(made.type, t.RowType)
         names = [f"f{i}" for i in range(len(made.type.fields))]
         return replace(made, type=t.RowType.of(names, made.type.types).with_nullability(made.type.nullable))
 

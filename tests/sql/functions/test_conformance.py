@@ -1,5 +1,5 @@
-"""1,479 expressions of Flink's tests and others with odd input, and what Flink 2.3 gives for them: type, value,
-NULL, or an error.
+"""1,479 expressions of Flink's tests and others with odd input, and what Flink 2.3 gives for them: type,
+value, NULL, or an error.
 
 The recorded answers are in ``tests/sql/data``. Each that we do not give is listed here with its reason.
 """

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.calls import plain, refuse_operands
@@ -346,6 +347,10 @@ def pending_call(
     """An aggregate with its FILTER and WITHIN GROUP."""
     definition = inner.binder.function(call.args.get("path") or (call.this,))
     assert definition is not None
+    if definition.name == "APPROX_COUNT_DISTINCT" and inner.binder.settings.streaming:
+        raise UnsupportedFeatureError(
+            "APPROX_COUNT_DISTINCT is not supported when streaming.", hint="use COUNT(DISTINCT x)"
+        )
     distinct, condition, order = bool(call.args.get("distinct")), None, call.args.get("order")
     outer, within = node, False
     while outer is not call:

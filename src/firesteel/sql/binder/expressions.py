@@ -14,7 +14,14 @@ from sqlglot import exp
 from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder import literals
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, calcite_text, plain, unknown_function
+from firesteel.sql.binder.calls import (
+    bind_call,
+    bind_cast,
+    bind_definition,
+    calcite_text,
+    plain,
+    unknown_function,
+)
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.scope import AmbiguousError, Found, Scope
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery

@@ -79,9 +79,7 @@ def typed(kind: str, written: str) -> Literal:
     except LiteralError:
         raise
     except ValueError as error:
-        raise LiteralError(
-            f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'"
-        ) from error
+        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'") from error
 
 
 _SHAPES: Final = {"DATE": "yyyy-MM-dd", "TIME": "HH:mm:ss", "TIMESTAMP": "yyyy-MM-dd HH:mm:ss"}

@@ -157,9 +157,7 @@ def _check_names(declared: DeclaredSchema) -> None:
     seen: set[str] = set()
     for column in declared.columns:
         if column.name in seen:
-            raise SqlValidationError(
-                f"A regular Column named '{column.name}' already exists in the table."
-            )
+            raise SqlValidationError(f"A regular Column named '{column.name}' already exists in the table.")
         seen.add(column.name)
     for name in declared.primary_key.columns if declared.primary_key else ():
         if name not in seen:

@@ -147,7 +147,10 @@ def _similar_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
         ("WHITESPACE", r"\s"),
     ):
         made = made.replace(f"[:{name}:]", shown).replace(f"[:{name.lower()}:]", shown)
-    return re.compile(made)
+    try:
+        return re.compile(made)
+    except re.error as error:
+        raise ValueError(f"Invalid regular expression '{pattern}': {error}") from error
 
 
 def _similar(_: CallSite, text: str, pattern: str, escape: str | None = None) -> bool:

@@ -179,7 +179,7 @@ class RowwiseOperator(ColumnsOperator):
     """An operator that gives some rows for each row, whatever the time is: a batch is worked on whole, and
     its marks stay where they are among the rows."""
 
-    #: Whether what becomes of a row depends on the watermark: rows before a mark and behind it are told apart.
+    #: Whether what becomes of a row depends on the watermark: rows before a mark are told from those behind.
     reads_watermark: bool = False
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
