@@ -40,5 +40,6 @@ def refused_null(definition: FunctionDefinition, types: Sequence[DataType]) -> i
     users take it."""
     if definition.name in _TAKE or FUNCTIONS.find(definition.name) is not definition:
         return None
-    takes = _TAKE_IN.get(definition.name, lambda place: False)
-    return next((i for i, d in enumerate(types) if isinstance(d, NullType) and not takes(i)), None)
+    takes = _TAKE_IN.get(definition.name)
+    bare = (i for i, d in enumerate(types) if isinstance(d, NullType))
+    return next((i for i in bare if takes is None or not takes(i)), None)
