@@ -302,7 +302,9 @@ def test_two_inserts_into_a_table_of_plans_of_other_heights() -> None:
     with tables() as t:
         t.execute_sql("CREATE TABLE s (a INT NOT NULL, n BIGINT) WITH ('connector' = 'blackhole')")
         statements = t.create_statement_set()
-        statements.add_insert_sql("INSERT INTO s SELECT a, COUNT(*) FROM (VALUES (1), (1)) AS t(a) GROUP BY a")
+        statements.add_insert_sql(
+            "INSERT INTO s SELECT a, COUNT(*) FROM (VALUES (1), (1)) AS t(a) GROUP BY a"
+        )
         statements.add_insert_sql("INSERT INTO s SELECT 1, CAST(2 AS BIGINT)")
         statements.execute().wait()
 

@@ -424,7 +424,10 @@ def test_what_ran_before_in_a_session_changes_no_uid(monkeypatch: pytest.MonkeyP
 def test_columns_without_a_name_are_called_by_their_place() -> None:
     with tables() as t:
         table = people(t).select(
-            col("id"), col("n") + 1, col("id").cast(DataTypes.STRING()), (col("n") + 1).cast(DataTypes.BIGINT())
+            col("id"),
+            col("n") + 1,
+            col("id").cast(DataTypes.STRING()),
+            (col("n") + 1).cast(DataTypes.BIGINT()),
         )
         assert table.get_schema().get_field_names() == ["id", "_c1", "id-STRING", "_c3"]
         grouped = people(t).group_by(col("name")).select(col("name"), col("n").sum + 1, col("n").max)
@@ -441,4 +444,6 @@ def test_null_is_the_greatest_value_of_an_order() -> None:
 def test_texts_are_added_and_elements_are_found() -> None:
     with tables() as t:
         table = people(t).where(col("id") == 1)
-        assert rows(table.select(col("name") + "-" + col("id"), map_("k", col("n")).at("k"))) == [("ann-1", 20)]
+        assert rows(table.select(col("name") + "-" + col("id"), map_("k", col("n")).at("k"))) == [
+            ("ann-1", 20)
+        ]

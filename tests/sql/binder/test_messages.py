@@ -121,10 +121,28 @@ def test_text_of_a_view_is_the_one_that_is_marked() -> None:
         ("a IN ('x', 1)", "Values in expression list must have compatible types"),
         ("CAST(ARRAY[1] AS INT)", "Cast function cannot convert value of type INTEGER ARRAY to type INTEGER"),
         ("DATE '2024-13-01'", "Illegal DATE literal '2024-13-01': not in format 'yyyy-MM-dd'"),
-        ("FIRST_VALUE(a) IGNORE NULLS", "Cannot specify IGNORE NULLS or RESPECT NULLS following 'FIRST_VALUE'"),
+        (
+            "FIRST_VALUE(a) IGNORE NULLS",
+            "Cannot specify IGNORE NULLS or RESPECT NULLS following 'FIRST_VALUE'",
+        ),
         ("LISTAGG(c) WITHIN GROUP (ORDER BY a)", "'LISTAGG' must not contain a WITHIN GROUP clause"),
         ("1 + NULL", "Illegal use of 'NULL'"),
     ],
 )
 def test_wrong_calls_are_told_in_the_words_of_flink(expression: str, message: str) -> None:
     assert message in _error(f"SELECT {expression} FROM t").message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "measure", "message"),
+    [
+        ("A A", "A.a", "Pattern variables must be unique."),
+        ("A B", "A.nope", "Column 'nope' not found in table 'A'"),
+    ],
+)
+def test_mistakes_of_patterns(pattern: str, measure: str, message: str) -> None:
+    sql = (
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES {} AS m ONE ROW PER MATCH "
+        "AFTER MATCH SKIP PAST LAST ROW PATTERN ({}) DEFINE A AS A.a > 1)"
+    )
+    assert message in _error(sql.format(measure, pattern)).message
