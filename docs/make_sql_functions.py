@@ -61,7 +61,7 @@ TITLES = {
 DIFFERENT = """\
 ## What is different from Flink
 
-- `APPROX_COUNT_DISTINCT` is refused; `COUNT(DISTINCT x)` is exact.
+- `APPROX_COUNT_DISTINCT` is refused when streaming; `COUNT(DISTINCT x)` is exact.
 - The key of a map is never NULL: making such a map fails.
 - `TIMESTAMP` and `TIMESTAMP_LTZ` of more than 6 digits are those from 1677-09-21 to 2262-04-11.
 - A cast between numbers and timestamps is refused when the query is planned; Flink fails when the job starts.

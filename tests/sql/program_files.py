@@ -48,7 +48,7 @@ def programs() -> list[dict[str, Any]]:
 
 
 class Run:
-    """What a program gives here: ``changes`` by sink, as (kind, values as text).
+    """What a program gives here: ``changes`` by sink, as (kind, values as text). ``tables``: where it runs.
 
     :param settings: of the environment, beside those that all programs have.
     """
@@ -60,8 +60,8 @@ class Run:
             Configuration.from_dict({**usual, **settings})
         )
         self._env.set_parallelism(1)
-        self._tables = StreamTableEnvironment.create(self._env)
-        config = self._tables.get_config()
+        self.tables = StreamTableEnvironment.create(self._env)
+        config = self.tables.get_config()
         config.set("table.local-time-zone", "UTC")
         if program["compare"] != "failure" and "table.exec.sink.require-on-conflict" not in program["config"]:
             config.set("table.exec.sink.require-on-conflict", "false")
@@ -69,11 +69,11 @@ class Run:
             if key != "table.optimizer.delta-join.strategy":  # asks for an operator, not for a result
                 config.set(key, value)
         for function in program["functions"]:
-            self._tables.create_temporary_function(function["name"], function_named(function["like"]))
+            self.tables.create_temporary_function(function["name"], function_named(function["like"]))
         for source in program["sources"]:
             self._add_source(source)
         for statement in program["setup_sql"]:
-            self._tables.execute_sql(re.sub(r"(?i)^\s*CREATE\s+VIEW", "CREATE TEMPORARY VIEW", statement))
+            self.tables.execute_sql(re.sub(r"(?i)^\s*CREATE\s+VIEW", "CREATE TEMPORARY VIEW", statement))
         self._sinks = {sink["name"]: sink for sink in program["sinks"]}
         self.changes: dict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
 
@@ -91,14 +91,14 @@ class Run:
         schema = _schema(declared, lambda text: text)
         mode = {part.strip() for part in source["changelog_mode"].split(",")}
         if mode == {"I"} and all(row.get_row_kind() is RowKind.INSERT for row in rows):
-            table = self._tables.from_data_stream(stream, schema)
+            table = self.tables.from_data_stream(stream, schema)
         elif mode == {"I"}:
-            table = self._tables.from_changelog_stream(stream, schema)
+            table = self.tables.from_changelog_stream(stream, schema)
         else:
             upsert = "UB" not in mode
             kind = ChangelogMode.upsert() if upsert else ChangelogMode.all()
-            table = self._tables.from_changelog_stream(stream, schema, kind)
-        self._tables.create_temporary_view(source["name"], table)
+            table = self.tables.from_changelog_stream(stream, schema, kind)
+        self.tables.create_temporary_view(source["name"], table)
 
     def insert(self, sql: str) -> None:
         """Run an INSERT, and note what its sink is given."""
@@ -107,7 +107,7 @@ class Run:
         name = found["sink"].split(".")[-1].strip("`")
         sink = self._sinks[name]
         declared = _declared(sink["schema"])
-        table = self._tables.sql_query(found["query"].rstrip().rstrip(";"))
+        table = self.tables.sql_query(found["query"].rstrip().rstrip(";"))
         columns = table.get_schema().get_field_names()
         wanted = [c.name for c in declared.columns]
         if found["columns"]:
@@ -122,11 +122,11 @@ class Run:
         else:
             chosen = [f"`{a}` AS `{b}`" for a, b in zip(columns, wanted, strict=True)]
         view = f"query_{len(self.changes)}_{abs(hash(sql))}"
-        self._tables.create_temporary_view(view, table)
-        table = self._tables.sql_query(f"SELECT {', '.join(chosen)} FROM {view}")
+        self.tables.create_temporary_view(view, table)
+        table = self.tables.sql_query(f"SELECT {', '.join(chosen)} FROM {view}")
         # A sink takes texts of any length, unless it is told otherwise.
         schema = _schema(declared, lambda text: _BYTES.sub("BYTES", _LENGTH.sub("STRING", text)))
-        stream = self._tables.to_changelog_stream(table, schema, _mode(sink, declared))
+        stream = self.tables.to_changelog_stream(table, schema, _mode(sink, declared))
         kinds = [parse_type(c.data_type) for c in declared.columns]
         with stream.execute_and_collect() as rows:
             for row in rows:
@@ -137,7 +137,7 @@ class Run:
         if _INSERT.match(sql):
             self.insert(sql)
         else:
-            with self._tables.execute_sql(sql).collect() as rows:
+            with self.tables.execute_sql(sql).collect() as rows:
                 list(rows)
 
     def key_of(self, sink: str) -> tuple[int, ...]:

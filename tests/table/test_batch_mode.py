@@ -58,3 +58,9 @@ def test_changes_are_no_input_of_batch_mode() -> None:
         table = t.from_changelog_stream(stream_of(t, given, Types.ROW_NAMED(["x"], [Types.INT()])))
         with pytest.raises(TableException, match="only possible for INSERT-only table sources"):
             table.execute()
+
+
+def test_different_values_are_counted_by_approximation_too() -> None:
+    with batch_tables() as t:
+        query = "SELECT APPROX_COUNT_DISTINCT(a) FROM (VALUES (1), (2), (2)) AS t(a)"
+        assert rows(t.sql_query(query)) == [(2,)]

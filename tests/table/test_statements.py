@@ -296,3 +296,34 @@ def test_a_view_means_the_same_in_every_database() -> None:
         t.execute_sql("ALTER VIEW default_database.v AS SELECT n AS m FROM default_database.o")
         t.execute_sql("USE default_database")
         assert f"AS SELECT n AS m FROM {full}" in rows(t.execute_sql("SHOW CREATE VIEW v"))[0][0]
+
+
+def test_two_inserts_into_a_table_of_plans_of_other_heights() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE TABLE s (a INT NOT NULL, n BIGINT) WITH ('connector' = 'blackhole')")
+        statements = t.create_statement_set()
+        statements.add_insert_sql(
+            "INSERT INTO s SELECT a, COUNT(*) FROM (VALUES (1), (1)) AS t(a) GROUP BY a"
+        )
+        statements.add_insert_sql("INSERT INTO s SELECT 1, CAST(2 AS BIGINT)")
+        statements.execute().wait()
+
+
+def test_what_could_not_be_translated_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from firesteel.sql.translate.translator import Translator
+
+    with tables() as t:
+        t.execute_sql("CREATE TABLE s (a INT NOT NULL) WITH ('connector' = 'blackhole')")
+        right = Translator.give_uid
+
+        def fails(self: Translator, made: Any, node: Any, role: str) -> None:
+            right(self, made, node, role)
+            if role == "sink":
+                raise RuntimeError("no")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Translator, "give_uid", fails)
+            with pytest.raises(RuntimeError):
+                t.execute_sql("INSERT INTO s SELECT 1")
+        assert t._session.environment._transformations == []
+        assert t._session.environment._uids == {}

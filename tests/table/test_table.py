@@ -419,3 +419,31 @@ def test_what_ran_before_in_a_session_changes_no_uid(monkeypatch: pytest.MonkeyP
         program = t._session.environment.transformations
         uids = [made.uid for made in program if made.uid is not None]
         assert len(uids) == len(set(uids)) == 6  # of each: the source, the aggregate, what makes rows
+
+
+def test_columns_without_a_name_are_called_by_their_place() -> None:
+    with tables() as t:
+        table = people(t).select(
+            col("id"),
+            col("n") + 1,
+            col("id").cast(DataTypes.STRING()),
+            (col("n") + 1).cast(DataTypes.BIGINT()),
+        )
+        assert table.get_schema().get_field_names() == ["id", "_c1", "id-STRING", "_c3"]
+        grouped = people(t).group_by(col("name")).select(col("name"), col("n").sum + 1, col("n").max)
+        assert grouped.get_schema().get_field_names() == ["name", "_c1", "EXPR$1"]
+
+
+def test_null_is_the_greatest_value_of_an_order() -> None:
+    with tables() as t:
+        table = t.sql_query("SELECT * FROM (VALUES (1, 10), (2, 20), (3, CAST(NULL AS INT))) AS t(id, n)")
+        assert kept(table.order_by(col("n").asc).fetch(2).select(col("id"))) == [(1,), (2,)]
+        assert kept(table.order_by(col("n").desc).fetch(2).select(col("id"))) == [(2,), (3,)]
+
+
+def test_texts_are_added_and_elements_are_found() -> None:
+    with tables() as t:
+        table = people(t).where(col("id") == 1)
+        assert rows(table.select(col("name") + "-" + col("id"), map_("k", col("n")).at("k"))) == [
+            ("ann-1", 20)
+        ]

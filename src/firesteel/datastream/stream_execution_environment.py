@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common.config_options import ConfigOption
@@ -243,6 +245,18 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         self._transformations.clear()
         self._uids.clear()
         return program
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Of what is added inside nothing stays in the program when not all of it could be made."""
+        before, uids = len(self._transformations), dict(self._uids)
+        try:
+            yield
+        except BaseException:
+            del self._transformations[before:]
+            self._uids.clear()
+            self._uids.update(uids)
+            raise
 
     def _append(self, option: ConfigOption[str | None], separator: str, value: str) -> None:
         before = self._configuration.get(option)

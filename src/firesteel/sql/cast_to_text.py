@@ -132,7 +132,9 @@ def _time(array: pa.Array, source: Any, _: str) -> pa.Array:
     texts = fixed_width(_clock_parts(millis // 1000), len(array))
     if source.precision:
         # zeros at the end are left out, but for the first
-        fractions = fixed_width([".", *digits(millis % 1000, min(source.precision, 3))], len(array))
+        places = min(source.precision, 3)
+        shown = millis % 1000 // 10 ** (3 - places)
+        fractions = fixed_width([".", *digits(shown, places)], len(array))
         trimmed = pc.utf8_rtrim(fractions, "0")
         trimmed = pc.if_else(pc.equal(trimmed, "."), ".0", trimmed)
         texts = pc.binary_join_element_wise(texts, trimmed, "")

@@ -41,6 +41,13 @@ def with_changes(root: Physical, batch: bool = False) -> Physical:
 # ---- kinds
 
 
+def _maker(node: Physical, kinds: frozenset[str]) -> Physical:
+    """What makes changes of such kinds, and does not only hand on those of its input."""
+    while type(node) not in _MADE and node.inputs:
+        node = next((i for i in node.inputs if i.kinds & kinds), node.inputs[0])
+    return node
+
+
 class _Kinds:
     """Fills in ``kinds``; a node that several others read stays one."""
 
@@ -57,7 +64,7 @@ class _Kinds:
         extra = done.kinds - required
         if extra:
             words = " and ".join(word for kind, word in _WORDS.items() if kind in extra)
-            raise cannot_consume(consumer, words, done)
+            raise cannot_consume(consumer, words, _maker(done, extra))
         return done
 
     def _node(self, node: Physical) -> Physical:

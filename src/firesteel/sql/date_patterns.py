@@ -127,15 +127,58 @@ def _year(count: int, m: Moment) -> str:
     return _padded(m.year % 100, 2) if count == 2 else _padded(m.year, count)
 
 
+_NAME_LENGTHS: Final = {3: 3, 5: 1}  # of other counts names are whole
+
+
 def _month(count: int, m: Moment) -> str:
-    if count >= 3:
-        return _MONTHS[m.month][:3] if count == 3 else _MONTHS[m.month]
-    return _padded(m.month, count)
+    return _MONTHS[m.month][: _NAME_LENGTHS.get(count)] if count >= 3 else _padded(m.month, count)
+
+
+_QUARTERS: Final = ("1st", "2nd", "3rd", "4th")
+
+
+def _quarter(count: int, m: Moment) -> str:
+    quarter = (m.month + 2) // 3
+    names = {3: f"Q{quarter}", 4: f"{_QUARTERS[quarter - 1]} quarter"}
+    return names.get(count) or _padded(quarter, 1 if count == 5 else count)
 
 
 def _weekday(count: int, m: Moment) -> str:
-    name = _DAYS[(m.days + 3) % 7]
-    return name if count >= 4 else name[:3]
+    return _DAYS[(m.days + 3) % 7][: _NAME_LENGTHS.get(max(count, 3))]
+
+
+def _weekday_number(count: int, m: Moment) -> str:
+    return _weekday(count, m) if count >= 3 else _padded((m.days + 4) % 7 + 1, count)
+
+
+def _first_week(year: int) -> int:
+    """The Sunday with which the first week of a year begins: that of the first of January."""
+    first = int(c.days_from(year, 1, 1))
+    return first - (first + 4) % 7
+
+
+def _week_year(m: Moment) -> int:
+    return m.year + (m.days >= _first_week(m.year + 1))
+
+
+def _year_of_week(count: int, m: Moment) -> str:
+    year = _week_year(m)
+    return _padded(year % 100, 2) if count == 2 else _padded(year, count)
+
+
+def _week_of_year(count: int, m: Moment) -> str:
+    return _padded((m.days - _first_week(_week_year(m))) // 7 + 1, count)
+
+
+def _week_of_month(count: int, m: Moment) -> str:
+    first = m.days - m.day + 1
+    return _padded((m.days - first + (first + 4) % 7) // 7 + 1, count)
+
+
+def _era(count: int, m: Moment) -> str:
+    if count == 4:
+        return "Anno Domini" if m.year > 0 else "Before Christ"
+    return ("AD" if m.year > 0 else "BC")[: 1 if count == 5 else 2]
 
 
 def _fraction(count: int, m: Moment) -> str:
@@ -154,17 +197,22 @@ def _offset(count: int, m: Moment, colon: bool, zulu: bool) -> str:
 
 _Show = Callable[[int, Moment], str]
 _SHOW: Final[dict[str, _Show]] = {
-    "G": lambda n, m: "AD" if m.year > 0 else "BC",
+    "G": _era,
     "y": _year,
     "u": _year,
+    "Y": _year_of_week,
+    "w": _week_of_year,
+    "W": _week_of_month,
+    "F": lambda n, m: _padded((m.day - 1) % 7 + 1, n),
     "M": _month,
     "L": _month,
     "d": lambda n, m: _padded(m.day, n),
     "D": lambda n, m: _padded(m.days - int(c.days_from(m.year, 1, 1)) + 1, n),
-    "Q": lambda n, m: _padded((m.month + 2) // 3, n),
-    "q": lambda n, m: _padded((m.month + 2) // 3, n),
+    "Q": _quarter,
+    "q": _quarter,
     "E": _weekday,
-    "e": lambda n, m: _padded((m.days + 4) % 7 + 1, n),
+    "e": _weekday_number,
+    "c": _weekday_number,
     "a": lambda n, m: "AM" if m.seconds < 43_200 else "PM",
     "H": lambda n, m: _padded(m.seconds // 3600, n),
     "k": lambda n, m: _padded(m.seconds // 3600 or 24, n),
@@ -174,6 +222,8 @@ _SHOW: Final[dict[str, _Show]] = {
     "s": lambda n, m: _padded(m.seconds % 60, n),
     "S": _fraction,
     "n": lambda n, m: _padded(m.nanos, n),
+    "A": lambda n, m: _padded(m.seconds * 1000 + m.nanos // 1_000_000, n),
+    "N": lambda n, m: _padded(m.seconds * _NANOS + m.nanos, n),
     "z": lambda n, m: m.zone,
     "V": lambda n, m: m.zone,
     "Z": lambda n, m: _offset(n, m, colon=n >= 5, zulu=False),

@@ -21,7 +21,7 @@ from firesteel.sql.expressions import Call, Expression, InputRef, Literal
 from firesteel.sql.functions import named
 from firesteel.sql.functions.calls import describe
 from firesteel.sql.functions.registry import FunctionDefinition
-from firesteel.sql.types import DataType, SymbolType
+from firesteel.sql.types import DataType, LocalZonedTimestampType, SymbolType
 
 __all__ = [
     "EvaluationContext",
@@ -97,6 +97,8 @@ class _Compiler:
             return made
         if not all(isinstance(o, Constant) for o in operands):
             return made
+        if any(isinstance(d, LocalZonedTimestampType) for n in (made, *operands) for d in n.type.walk()):
+            return made  # the zone of the session is known where it runs
         try:
             found = made.array(Frame((), 1, EvaluationContext()))
         except FiresteelError:

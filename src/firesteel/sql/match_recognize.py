@@ -104,15 +104,14 @@ class MatchSpecification:
 
 
 def variables_of(pattern: Pattern) -> list[str]:
-    """The variables of a pattern, in order, each once."""
+    """The variables of a pattern, in order."""
     match pattern:
         case Variable(name):
             return [name]
         case Quantified(part=part) | Excluded(part=part):
             return variables_of(part)
         case _:
-            found = [v for part in pattern.parts for v in variables_of(part)]
-            return list(dict.fromkeys(found))
+            return [v for part in pattern.parts for v in variables_of(part)]
 
 
 def check_pattern(pattern: Pattern) -> None:

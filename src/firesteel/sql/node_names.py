@@ -54,7 +54,11 @@ class NodeNames:
             for node in p.walk(root):
                 nodes[id(node)] = node
                 self._roots[id(node)].append(root)
-        for level in _levels(nodes.values()):
+        sinks: list[p.Physical] = [node for node in nodes.values() if isinstance(node, p.Sink)]
+        # What is read stands on the level below; sinks of one table may stand at any height.
+        others = [node for node in nodes.values() if not isinstance(node, p.Sink)]
+        levels = [*_levels(others), sinks]
+        for level in levels:
             alike: dict[tuple[str, str], list[p.Physical]] = defaultdict(list)
             for node in level:
                 alike[node.name, self._first_name(node)].append(node)

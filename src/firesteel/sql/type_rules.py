@@ -369,7 +369,8 @@ def comparable(a: t.DataType, b: t.DataType, *, equality: bool) -> bool:
     if any(isinstance(a, f) and isinstance(b, f) for f in families):
         return True
     if isinstance(a, DATETIME) and isinstance(b, DATETIME):
-        return isinstance(a, t.TimeType) == isinstance(b, t.TimeType)
+        whole = (t.DateType, t.TimeType)  # which are compared with their own kind alone
+        return type(a) is type(b) or (not isinstance(a, whole) and not isinstance(b, whole))
     if type(a) is not type(b):
         return False
     if isinstance(a, (t.VariantType, t.BitmapType, t.RawType)):

@@ -71,7 +71,12 @@ class DataType:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return self.text() if self.nullable else f"{self.text()} NOT NULL"
+        if self.nullable:
+            return self.text()
+        if attribute_of(self) == TimeAttribute.NONE:
+            return f"{self.text()} NOT NULL"
+        head, mark, attribute = self.text().partition(" *")
+        return f"{head} NOT NULL{mark}{attribute}"
 
     def equals_ignoring_nullability(self, other: DataType) -> bool:
         return self.with_nullability(True) == other.with_nullability(True)

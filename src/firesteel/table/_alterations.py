@@ -84,6 +84,8 @@ def _modify(table: CatalogTable, action: s.ModifyColumns) -> CatalogTable:
     columns = list(table.schema.columns)
     for column, position in zip(action.columns, action.positions, strict=True):
         place = _position(columns, column.name)
+        if column.comment is None:
+            column = replace(column, comment=columns[place].comment)
         del columns[place]
         _placed(columns, column, position, place)
     if action.watermark is not None and not table.schema.watermarks:

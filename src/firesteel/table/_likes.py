@@ -43,7 +43,7 @@ def merged_like(base: CatalogTable, own: CatalogTable, given: Mapping[str, str])
         or (base.partition_keys if choice["PARTITIONS"] != "EXCLUDING" else ()),
         distribution=own.distribution
         or (base.distribution if choice["DISTRIBUTION"] != "EXCLUDING" else None),
-        comment=own.comment or base.comment,
+        comment=own.comment,
     )
 
 

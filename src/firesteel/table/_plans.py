@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from firesteel.sql import logical as l, types as t
 from firesteel.sql.binder.aggregates import CALL, PROPERTY, Columns
 from firesteel.sql.binder.over import OVER, SelectBinder
 from firesteel.sql.binder.row_types import common_type, project_to
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift, walk
 from firesteel.sql.functions.registry import FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import _tree as tree
@@ -44,33 +44,47 @@ __all__ = [
 # ---- columns
 
 
-def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int]) -> str:
-    """What a column is called: its alias, its own name, or ``_c0``, ``_c1`` ..."""
+def name_of(
+    node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int], place: int
+) -> str:
+    """What a column is called: its alias, its own name, or by its place: ``_c0``, ``_c1`` ...
+
+    :param numbers: of aggregates and properties of windows, which are called ``EXPR$0``, ``EXPR$1`` ...
+    """
     if isinstance(node, tree.Alias):
         return node.names[0]
-    if isinstance(node, tree.Column):
-        return node.name
-    if isinstance(node, tree.WindowProperty) and isinstance(node.operand, tree.Column):
-        return (
-            node.operand.name
-            if node.name in ("rowtime", "proctime") and node.operand.name in row.names
-            else f"EXPR${_next(counter)}"
-        )
-    if isinstance(node, tree.OverRef) or (isinstance(bound, InputRef) and bound.index >= CALL):
-        return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{_next(counter)}"
-    if (
-        isinstance(node, tree.FunctionCall)
-        and node.function == "GET"
-        and isinstance(node.arguments[0], tree.Column)
-    ):
-        which = node.arguments[1]
-        return f"{node.arguments[0].name}${getattr(which, 'value', '')}"
-    return f"_c{_next(counter)}"
+    return _own_name(node, bound, row, numbers) or f"_c{place}"
 
 
-def _next(counter: list[int]) -> int:
-    counter[0] += 1
-    return counter[0] - 1
+def _own_name(node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int]) -> str | None:
+    match node:
+        case tree.Column():
+            return node.name
+        case tree.WindowProperty(operand=tree.Column() as column) if (
+            node.name in ("rowtime", "proctime") and column.name in row.names
+        ):
+            return column.name
+        case tree.OverRef():
+            return None
+        case tree.FunctionCall(function="GET", arguments=(tree.Column() as column, which, *_)):
+            return f"{column.name}${getattr(which, 'value', '')}"
+        case tree.TypedCall(function="CAST"):
+            inner = bound.operands[0] if isinstance(bound, Call) and bound.function == "CAST" else bound
+            name = _own_name(node.operand, inner, row, numbers)
+            return None if name is None else f"{name}-{node.data_type}"
+    if isinstance(bound, InputRef) and bound.index in numbers:
+        return f"EXPR${numbers[bound.index]}"
+    return None
+
+
+def _names(fields: Sequence[tree.Tree], bound: Sequence[Expression], row: t.RowType) -> list[str]:
+    numbers: dict[int, int] = {}
+    for expression in bound:
+        for e in walk(expression):
+            if isinstance(e, InputRef) and e.index >= CALL:
+                numbers.setdefault(e.index, len(numbers))
+    pairs = enumerate(zip(fields, bound, strict=True))
+    return [name_of(f, b, row, numbers, place) for place, (f, b) in pairs]
 
 
 def projected(node: l.Node, expressions: Sequence[Expression], names: Sequence[str]) -> l.Node:
@@ -93,8 +107,7 @@ def select(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     bound = [resolver.resolve(f) for f in fields]
     if resolver.calls:
         return _grouped(session, node, [], [], fields, bound, resolver)
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     return projected(node, bound, names)
 
 
@@ -122,9 +135,8 @@ def filtered(session: Any, node: l.Node, predicate: tree.Tree) -> l.Node:
 def add_columns(session: Any, node: l.Node, fields: Sequence[tree.Tree], replace: bool) -> l.Node:
     resolver = Resolver(session, node.row)
     fields = expand(fields, node.row, resolver)
-    counter = [0]
     bound = [resolver.resolve(f) for f in fields]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     every = dict(zip(node.row.names, identity(node.row), strict=True))
     for name, expression in zip(names, bound, strict=True):
         if name in every and not replace:
@@ -230,8 +242,7 @@ def _grouped(
         )
     count = len(group), len(calls)
     out = [_moved(b, keys, count, f) for b, f in zip(bound, fields, strict=True)]
-    counter = [0]
-    called = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    called = _names(fields, bound, node.row)
     return projected(made, out, called)
 
 
@@ -279,13 +290,13 @@ class BoundWindow:
         rowtime = getattr(time, "attribute", "") == t.TimeAttribute.ROWTIME
         zoned = isinstance(time, t.LocalZonedTimestampType)
         if name in ("start", "end"):
-            return t.TimestampType(nullable=False, precision=3)
+            return t.TimestampType(precision=3)
         if name == "rowtime":
             if not rowtime:
                 raise SqlValidationError("A rowtime window expects a rowtime attribute.")
             kind = t.LocalZonedTimestampType if zoned else t.TimestampType
-            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME, nullable=False)
-        return t.LocalZonedTimestampType(precision=3, attribute=t.TimeAttribute.PROCTIME, nullable=False)
+            return kind(precision=3, attribute=t.TimeAttribute.ROWTIME)
+        return t.LocalZonedTimestampType(precision=3, attribute=t.TimeAttribute.PROCTIME)
 
 
 def bound_window(session: Any, node: l.Node, parts: Any) -> BoundWindow:
@@ -336,8 +347,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     bound = [resolver.resolve(f) for f in fields]
     columns = Columns(list(identity(node.row)))
     calls = tuple(SelectBinder._placed(p, columns.place, i) for i, p in enumerate(resolver.overs))
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = _names(fields, bound, node.row)
     if not calls:
         return projected(node, bound, names)
     project = columns.over(node)
@@ -412,7 +422,8 @@ def order_by(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
         if isinstance(f, tree.Ordered):
             ascending = f.ascending
             f = f.operand
-        terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, ascending))
+        # NULL is the greatest value here, and the least one in SQL
+        terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, not ascending))
     project = columns.over(node)
     made: l.Node = l.Sort(row=project.row, input=project, order=tuple(terms))
     if project is node:
@@ -605,7 +616,10 @@ def flat_aggregate_rows(
     result = pending.type
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
-    key_names = [name_of(k, b, node.row, [0]) for k, b in zip(key_trees, bound_keys, strict=True)]
+    key_names = [
+        name_of(k, b, node.row, {}, place)
+        for place, (k, b) in enumerate(zip(key_trees, bound_keys, strict=True))
+    ]
     row = t.RowType.of(
         t.unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
     )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
 from firesteel.sql.row_texts import KIND_TEXTS
 
@@ -24,6 +28,7 @@ __all__ = [
 ]
 
 _OP: Final = "op"
+_BYTES: Final = (t.BinaryType, t.VarBinaryType)
 
 #: The kind of a row, such as ``+I``, and its fields.
 Change = tuple[str, list[str]]
@@ -69,10 +74,56 @@ def changes(columns: Columns, row: t.RowType, zone: str, null: str) -> Iterator[
 def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str | None]]:
     """The rows as texts; NULL is None."""
     found = [
-        cast_column(array, data_type, t.VarCharType(), zone).to_pylist()
+        cast_column(*_bytes_shown(array, data_type), t.VarCharType(), zone).to_pylist()
         for array, data_type in zip(columns.arrays, row.types, strict=True)
     ]
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
+
+
+def _bytes_shown(array: pa.Array, data_type: t.DataType) -> tuple[pa.Array, t.DataType]:
+    """A column whose bytes are shown as ``x'0aff'``, and its type then."""
+    if not any(isinstance(d, _BYTES) for d in data_type.walk()):
+        return array, data_type
+    shown = _type_shown(data_type)
+    values = [_value_shown(value, data_type) for value in array.to_pylist()]
+    return pa.array(values, arrow_type(shown)), shown
+
+
+def _type_shown(data_type: t.DataType) -> t.DataType:
+    match data_type:
+        case t.BinaryType() | t.VarBinaryType():
+            return t.VarCharType()
+        case t.ArrayType() | t.MultisetType():
+            return replace(data_type, element_type=_type_shown(data_type.element_type))
+        case t.MapType():
+            return t.MapType(
+                key_type=_type_shown(data_type.key_type), value_type=_type_shown(data_type.value_type)
+            )
+        case t.RowType():
+            return t.RowType.of(data_type.names, [_type_shown(d) for d in data_type.types])
+    return data_type
+
+
+def _value_shown(value: Any, data_type: t.DataType) -> Any:
+    """:param value: as Arrow gives it."""
+    if value is None:
+        return None
+    match data_type:
+        case t.BinaryType() | t.VarBinaryType():
+            return f"x'{value.hex()}'"
+        case t.ArrayType():
+            return [_value_shown(v, data_type.element_type) for v in value]
+        case t.MultisetType():
+            return [(_value_shown(k, data_type.element_type), count) for k, count in value]
+        case t.MapType():
+            return [
+                (_value_shown(k, data_type.key_type), _value_shown(v, data_type.value_type)) for k, v in value
+            ]
+        case t.RowType():
+            return {
+                name: _value_shown(v, d) for (name, v), d in zip(value.items(), data_type.types, strict=True)
+            }
+    return value
 
 
 def write_changes(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import UnionType
 from typing import Any, Final
 
@@ -430,10 +431,22 @@ class Resolver:
         return self.call("CASE", [condition, yes, no])
 
     def similar(self, node: tree.FunctionCall) -> Expression:
-        return self.call(
-            "SIMILAR_TO" if self.binder.catalog.find_function(("SIMILAR",)) is None else "SIMILAR",
-            self.operands(node.arguments),
-        )
+        return self.call("SIMILAR", self.operands(node.arguments))
+
+    def plus(self, node: tree.FunctionCall) -> Expression:
+        """A sum; what is added to a text, or has one added to it, becomes one."""
+        operands = self.operands(node.arguments)
+        if not any(isinstance(o.type, t.CharType | t.VarCharType) for o in operands):
+            return self.call("PLUS", operands)
+        return self.call("CONCAT", [bind_cast(self.binder, o, t.VarCharType()) for o in operands])
+
+    def row_of(self, node: tree.FunctionCall) -> Expression:
+        """A row; its fields are ``f0``, ``f1`` ... here, and ``EXPR$0`` ... in SQL."""
+        made = self.call("ROW", self.operands(node.arguments))
+        assert isinstance(made, Call)
+        assert isinstance(made.type, t.RowType)
+        names = [f"f{i}" for i in range(len(made.type.fields))]
+        return replace(made, type=t.RowType.of(names, made.type.types).with_nullability(made.type.nullable))
 
     def get(self, node: tree.FunctionCall) -> Expression:
         operand, which = self.resolve(node.arguments[0]), node.arguments[1]
@@ -451,10 +464,7 @@ class Resolver:
         return Call("GET", (operand, Literal(index, t.IntType(nullable=False))), result)
 
     def element_at(self, node: tree.FunctionCall) -> Expression:
-        return self.call(
-            "ITEM" if self.binder.catalog.find_function(("AT",)) is None else "AT",
-            self.operands(node.arguments),
-        )
+        return self.call("AT", self.operands(node.arguments))
 
 
 def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Expression:
@@ -484,4 +494,6 @@ _SPECIAL: Final[dict[str, Any]] = {
     "SIMILAR": Resolver.similar,
     "GET": Resolver.get,
     "AT": Resolver.element_at,
+    "PLUS": Resolver.plus,
+    "ROW": Resolver.row_of,
 }

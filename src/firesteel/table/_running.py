@@ -106,12 +106,15 @@ def collected(session: Session, node: l.Node, statement: str = "") -> tuple[t.Ro
     """
     sink = query_sink(session, node, session.anonymous("collect"), EVERY)
     plan = session.physical(sink)
-    rows = session.translator(plan).translate(plan)
     env = session.environment
-    collecting = ColumnsCollectSink()
-    end = SinkTransformation(name="Collect table sink", input=rows, sink=collecting, created_at=call_site())
-    end.statement = statement or None
-    env._add(end)
+    with env._all_or_nothing():
+        rows = session.translator(plan).translate(plan)
+        collecting = ColumnsCollectSink()
+        end = SinkTransformation(
+            name="Collect table sink", input=rows, sink=collecting, created_at=call_site()
+        )
+        end.statement = statement or None
+        env._add(end)
     program = env._take_program()
     records = get_executor().collect(env, program, env._job_name(None) or "collect", end)
     return sink.row, Parts(records)
@@ -151,11 +154,12 @@ def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
     """Add the plans of all sinks to the program of the environment."""
     plans = [session.physical(sink) for sink in sinks]
     translator = session.translator(*plans)
-    for sink, plan in zip(sinks, plans, strict=True):
-        assert isinstance(plan, p.Sink)
-        made = plan.target.writer.attach(session.environment, translator.translate(plan), plan)
-        translator.give_uid(made, plan, "sink")
-        made.statement = sink.statement or None
+    with session.environment._all_or_nothing():
+        for sink, plan in zip(sinks, plans, strict=True):
+            assert isinstance(plan, p.Sink)
+            made = plan.target.writer.attach(session.environment, translator.translate(plan), plan)
+            translator.give_uid(made, plan, "sink")
+            made.statement = sink.statement or None
 
 
 def started(session: Session, sinks: Sequence[l.Sink], job_name: str) -> Any:
@@ -178,9 +182,10 @@ def stream_of(
     """
     sink = query_sink(session, node, name or session.anonymous("datastream_sink"), mode, schema)
     plan = session.physical(sink)
-    rows = session.translator(plan).translate(plan)
     env = session.environment
-    made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"})
+    with env._all_or_nothing():
+        rows = session.translator(plan).translate(plan)
+        made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"})
     return DataStream(env, made)
 
 

@@ -299,7 +299,7 @@ def test_each_partition_has_its_own_watermark(t: StreamTableEnvironment, kafka_b
         + options
     )
     assert "watermark=[" in t.explain_sql("SELECT `at` FROM f")
-    windows = "TUMBLE(TABLE f, DESCRIPTOR(`at`), INTERVAL '1000' SECOND)"
+    windows = "TUMBLE(TABLE f, DESCRIPTOR(`at`), INTERVAL '1000' SECOND(4))"
     query = f"SELECT COUNT(*) FROM {windows} GROUP BY window_start, window_end"
     counts = [row[0] for row in rows(t.execute_sql(query))]
     assert sum(counts) == 6_000

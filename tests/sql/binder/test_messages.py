@@ -59,8 +59,9 @@ def test_unknown_table_with_a_near_name() -> None:
 def test_type_clash() -> None:
     assert _error("SELECT a + c FROM t").message == (
         "SQL validation failed. From line 1, column 8 to line 1, column 12: Cannot apply '+' to arguments of "
-        "type '<INTEGER> + <VARCHAR(2147483647)>'. Supported form(s): '<NUMERIC> + <NUMERIC>' "
-        "'<DATETIME> + <INTERVAL>' '<INTERVAL> + <INTERVAL>'"
+        "type '<INTEGER> + <VARCHAR(2147483647)>'. Supported form(s): '<NUMERIC> + <NUMERIC>'\n"
+        "'<DATETIME_INTERVAL> + <DATETIME_INTERVAL>'\n"
+        "'<DATETIME> + <DATETIME_INTERVAL>'\n'<DATETIME_INTERVAL> + <DATETIME>'"
     )
 
 
@@ -108,3 +109,40 @@ def test_text_of_a_view_is_the_one_that_is_marked() -> None:
         support.bind(catalog, "SELECT * FROM v")
     assert raised.value.detail is not None
     assert "SELECT nope FROM t" in raised.value.detail
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("UPPER(c, c)", "Invalid number of arguments to function 'UPPER'. Was expecting 1 arguments"),
+        ("COUNT()", "Invalid number of arguments to function 'COUNT'. Was expecting 1 arguments"),
+        ("SUM(c)", "Cannot apply 'SUM' to arguments of type 'SUM(<VARCHAR(2147483647)>)'."),
+        ("CASE a WHEN 1 THEN 'x' ELSE 2 END", "Illegal mixing of types in CASE or COALESCE statement"),
+        ("a IN ('x', 1)", "Values in expression list must have compatible types"),
+        ("CAST(ARRAY[1] AS INT)", "Cast function cannot convert value of type INTEGER ARRAY to type INTEGER"),
+        ("DATE '2024-13-01'", "Illegal DATE literal '2024-13-01': not in format 'yyyy-MM-dd'"),
+        (
+            "FIRST_VALUE(a) IGNORE NULLS",
+            "Cannot specify IGNORE NULLS or RESPECT NULLS following 'FIRST_VALUE'",
+        ),
+        ("LISTAGG(c) WITHIN GROUP (ORDER BY a)", "'LISTAGG' must not contain a WITHIN GROUP clause"),
+        ("1 + NULL", "Illegal use of 'NULL'"),
+    ],
+)
+def test_wrong_calls_are_told_in_the_words_of_flink(expression: str, message: str) -> None:
+    assert message in _error(f"SELECT {expression} FROM t").message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "measure", "message"),
+    [
+        ("A A", "A.a", "Pattern variables must be unique."),
+        ("A B", "A.nope", "Column 'nope' not found in table 'A'"),
+    ],
+)
+def test_mistakes_of_patterns(pattern: str, measure: str, message: str) -> None:
+    sql = (
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES {} AS m ONE ROW PER MATCH "
+        "AFTER MATCH SKIP PAST LAST ROW PATTERN ({}) DEFINE A AS A.a > 1)"
+    )
+    assert message in _error(sql.format(measure, pattern)).message

@@ -245,3 +245,20 @@ def test_distinct_values_are_counted_for_keys_of_several_columns():
     restored = harness_of(spec, restore=harness.snapshot())
     restored.feed(*[(k, v, at(0)) for k in "abcde" for v in (2, 3)])
     assert [r[4] for r in restored.take()] == [2, 3] * 5
+
+
+def test_a_frame_of_more_rows_than_tie_keeps_all_of_them():
+    """Of rows of one time as many are kept for later frames as they are, when the frame needs more."""
+    spec = over((SUM,), rows=True, preceding=3)
+    harness = harness_of(spec)
+    harness.feed(("a", 1, at(1)), ("a", 2, at(2)), ("a", 4, at(3)), ("a", 8, at(3)), watermark=3)
+    harness.feed(("a", 16, at(5)), watermark=5)
+    assert [r[-1] for r in harness.take()] == [1, 3, 7, 15, 30]
+
+
+def test_rank_and_lag_of_ties():
+    """The frame of LAG is a range: rows of one time have the value before the last of them."""
+    rank = AggregateCall("RANK", (), LONG)
+    harness = harness_of(over((rank, lag(1)), rows=False))
+    harness.feed(("a", 1, at(1)), ("a", 2, at(2)), ("a", 3, at(2)), ("a", 4, at(3)), watermark=10)
+    assert [r[-2:] for r in harness.take()] == [(1, None), (2, 2), (2, 2), (4, 3)]

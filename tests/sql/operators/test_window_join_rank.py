@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -131,3 +132,16 @@ def test_a_rank_survives_a_restore_and_stays_late():
     restored = TableHarness(spec, [ROW], spec.output, [(0,)], parallelism=2, restore=harness.snapshot())
     restored.feed(("a", 7, at(10)), ("a", 2, at(20)), watermark=19)
     assert [row[2] for row in restored.take()] == [3]
+
+
+def test_the_last_of_equal_rows_is_kept():
+    spec = replace(rank_of(1, 1, number=False), latest_first=True)
+    harness = TableHarness(spec, [ROW], spec.output, [(0,)])
+    harness.feed(("a", 1, at(10)), ("b", 7, at(10)))
+    harness.feed(("a", 1, at(10)), ("a", 0, at(10)), watermark=9)
+    assert len(harness.take()) == 2
+    by_time = replace(spec, order=(Ordering(2, ascending=False),))
+    harness = TableHarness(by_time, [ROW], spec.output, [(0,)])
+    harness.feed(("a", 1, at(10)))
+    harness.feed(("a", 2, at(10)), ("a", 3, at(10)), watermark=9)
+    assert [row[2] for row in harness.take()] == [3]

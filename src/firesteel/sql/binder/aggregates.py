@@ -13,15 +13,17 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import plain
+from firesteel.sql.binder.calls import plain, refuse_operands
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.group_windows import AUXILIARY, Window, is_window_call, property_type
 from firesteel.sql.binder.json_calls import operands_of
 from firesteel.sql.binder.scope import Relation, Scope
 from firesteel.sql.expressions import (
     AggregateCall,
+    Call,
     Expression,
     InputRef,
     Literal,
@@ -33,7 +35,8 @@ from firesteel.sql.expressions import (
     rewrite,
     walk,
 )
-from firesteel.sql.functions.calls import implicit, invalid
+from firesteel.sql.functions.calls import implicit, symbol
+from firesteel.sql.functions.null_literals import refused_null
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind, Typing
 from firesteel.sql.logical import Aggregate, GroupWindow, GroupWindowAggregate, Node, Project
 from firesteel.sql.parser import nodes
@@ -344,13 +347,17 @@ def pending_call(
     """An aggregate with its FILTER and WITHIN GROUP."""
     definition = inner.binder.function(call.args.get("path") or (call.this,))
     assert definition is not None
+    if definition.name == "APPROX_COUNT_DISTINCT" and inner.binder.settings.streaming:
+        raise UnsupportedFeatureError(
+            "APPROX_COUNT_DISTINCT is not supported when streaming.", hint="use COUNT(DISTINCT x)"
+        )
     distinct, condition, order = bool(call.args.get("distinct")), None, call.args.get("order")
-    outer = node
+    outer, within = node, False
     while outer is not call:
         if isinstance(outer, exp.Filter):
             condition = inner.condition(outer.expression, "FILTER clause")
         else:
-            order = outer.expression
+            order, within = outer.expression, True
         outer = outer.this
     for part in (*call.expressions, *(order.expressions if order else ())):
         if not over and has_aggregate(inner.binder, part):
@@ -369,8 +376,17 @@ def pending_call(
         )
         for o in (order.expressions if order else ())
     )
-    if call.args.get("nulls") == "IGNORE":
+    nulls, shown = call.args.get("nulls"), definition.sql_names[0] if definition.sql_names else call.this
+    if nulls and definition.name not in _TAKE_NULLS:
+        inner.refuse(node, f"Cannot specify IGNORE NULLS or RESPECT NULLS following '{shown}'")
+    if nulls == "IGNORE" and definition.name == "ARRAY_AGG":
+        literals = (symbol("IGNORE NULLS"),)
+    elif nulls == "IGNORE":
         inner.refuse(node, "IGNORE NULLS is not supported")
+    if within and definition.name != "JSON_ARRAYAGG":
+        inner.refuse(node, f"Aggregate expression '{shown}' must not contain a WITHIN GROUP clause")
+    if definition.name in _JSON:
+        arguments, literals = _json_given(arguments, literals)
     return PendingCall(
         function=definition.name,
         arguments=arguments,
@@ -380,6 +396,21 @@ def pending_call(
         literals=literals,
         order=terms,
     )
+
+
+_TAKE_NULLS: Final = frozenset({"ARRAY_AGG", "LAG", "LEAD"})
+_JSON: Final = frozenset({"JSON_ARRAYAGG", "JSON_OBJECTAGG"})
+
+
+def _json_given(
+    arguments: tuple[Expression, ...], literals: tuple[Literal, ...]
+) -> tuple[tuple[Expression, ...], tuple[Literal, ...]]:
+    """The value of an aggregate is JSON already where a function made it."""
+    value = arguments[-1] if arguments else None
+    if not isinstance(value, Call) or value.function not in ("JSON", "JSON_OBJECT", "JSON_ARRAY"):
+        return arguments, literals
+    inner = value.operands[0] if value.function == "JSON" else value
+    return (*arguments[:-1], inner), (symbol("RAW"), *literals)
 
 
 def _truth(inner: ExpressionBinder, condition: Expression) -> Expression:
@@ -393,6 +424,8 @@ def _operands(inner: ExpressionBinder, call: exp.Expr) -> list[Expression]:
         if call.this != "COUNT":
             inner.refuse(call, f"'*' is an argument of COUNT only, not of {call.this}")
         return []
+    if call.this == "COUNT" and not call.expressions:
+        inner.refuse(call, "Invalid number of arguments to function 'COUNT'. Was expecting 1 arguments")
     return [inner.argument(item) for item in call.expressions]
 
 
@@ -401,10 +434,11 @@ def _typed(
 ) -> tuple[Typing, list[Expression]]:
     from firesteel.sql.functions.calls import _Given
 
+    if refused_null(definition, [o.type for o in operands]) is not None:
+        inner.refuse(node, "Illegal use of 'NULL'", "CAST(NULL AS a type)")
     typing = definition.rule(_Given(tuple(operands)))
     if typing is None:
-        error = invalid(definition, operands)
-        inner.refuse(node, error.message, error.detail)
+        refuse_operands(inner.binder, definition, operands, node)
     return typing, [implicit(o, d) for o, d in zip(operands, typing.arguments, strict=True)]
 
 

@@ -6,23 +6,47 @@ derives the type. Time attributes are lost in whatever a function gives, PROCTIM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
 from sqlglot import exp
 
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.expressions import Call, Expression
+from firesteel.sql.catalog_manager import CatalogManager
+from firesteel.sql.expressions import Call, Expression, Literal
 from firesteel.sql.functions import calls as function_calls
 from firesteel.sql.functions.calls import InvalidCallError
+from firesteel.sql.functions.null_literals import refused_null
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.sql.schema import with_attribute
-from firesteel.sql.types import DataType, IntType, TimeAttribute, VarBinaryType, VarCharType
+from firesteel.sql.types import (
+    ArrayType,
+    DataType,
+    IntType,
+    MapType,
+    MultisetType,
+    RowType,
+    TimeAttribute,
+    VarBinaryType,
+    VarCharType,
+)
 
-__all__ = ["bind_call", "bind_cast", "bind_definition", "plain", "signature_text", "unknown_function"]
+__all__ = [
+    "bind_call",
+    "bind_cast",
+    "bind_definition",
+    "calcite_text",
+    "plain",
+    "refuse_operands",
+    "signature_text",
+    "unknown_function",
+]
 
 _KEEP_TIME: Final = frozenset({"PROCTIME"})
+_FACTS: Final[Mapping[str, Callable[[CatalogManager], str]]] = {
+    "CURRENT_DATABASE": lambda catalog: catalog.current_database
+}
 
 
 def bind_call(
@@ -62,11 +86,17 @@ def bind_definition(
     operands: Sequence[Expression],
     node: exp.Expr | None = None,
 ) -> Expression:
-    """A call of a function that is known."""
+    """A call of a function that is known. Facts of the session are constants from here on: a job has none."""
+    fact = _FACTS.get(definition.name)
+    if fact is not None:
+        return Literal(fact(binder.catalog), VarCharType(nullable=False))
+    place = None if node is None else refused_null(definition, [o.type for o in operands])
+    if place is not None:
+        binder.refuse(node, "Illegal use of 'NULL'", "CAST(NULL AS a type)")
     try:
         made = function_calls.call(definition, operands)
     except InvalidCallError:
-        _refuse_operands(binder, definition, operands, node)
+        refuse_operands(binder, definition, operands, node)
     if isinstance(made, Call) and definition.name not in _KEEP_TIME:
         kept = plain(made.type)
         if kept is not made.type:
@@ -74,10 +104,12 @@ def bind_definition(
     return made
 
 
-def _refuse_operands(
+def refuse_operands(
     binder: Binder, definition: FunctionDefinition, operands: Sequence[Expression], node: exp.Expr | None
 ) -> NoReturn:
     """Flink's ``Cannot apply '+' to arguments of type '<INTEGER> + <BOOLEAN>'. Supported form(s): ...``."""
+    if definition.name == "CASE":
+        binder.refuse(node, "Illegal mixing of types in CASE or COALESCE statement")
     types = [f"<{calcite_text(o.type)}>" for o in operands]
     sign = _SIGNS.get(definition.name)
     name = sign or (definition.sql_names[0] if definition.sql_names else definition.name)
@@ -85,7 +117,14 @@ def _refuse_operands(
         shown = f" {sign} ".join(types) if len(types) > 1 else f"{sign}{types[0]}"
     else:
         shown = f"{name}({', '.join(types)})"
-    forms = " ".join(f"'{form}'" for form in definition.signatures)
+    counts = {form.count("<") for form in definition.signatures}
+    if sign is None and len(counts) == 1 and not any(set(form) & set("[.") for form in definition.signatures):
+        (wanted,) = counts
+        if wanted != len(operands):
+            binder.refuse(
+                node, f"Invalid number of arguments to function '{name}'. Was expecting {wanted} arguments"
+            )
+    forms = "\n".join(f"'{form}'" for form in definition.signatures)
     message = f"Cannot apply '{name}' to arguments of type '{shown}'."
     binder.refuse(node, f"{message} Supported form(s): {forms}" if forms else message)
 
@@ -111,6 +150,16 @@ _SIGNS: Final = {
 
 def calcite_text(data_type: DataType) -> str:
     """A type as Calcite names it in messages: INTEGER, VARCHAR(2147483647)."""
+    match data_type:
+        case ArrayType():
+            return f"{calcite_text(data_type.element_type)} ARRAY"
+        case MultisetType():
+            return f"{calcite_text(data_type.element_type)} MULTISET"
+        case MapType():
+            return f"({calcite_text(data_type.key_type)}, {calcite_text(data_type.value_type)}) MAP"
+        case RowType():
+            fields = ", ".join(f"{calcite_text(f.data_type)} {f.name}" for f in data_type.fields)
+            return f"RecordType({fields})"
     if isinstance(data_type, IntType):
         return "INTEGER"
     if isinstance(data_type, VarCharType):
@@ -127,7 +176,11 @@ def bind_cast(
     try:
         return function_calls.cast(operand, target, attempt=attempt)
     except InvalidCallError as error:
-        binder.refuse(node, error.message, error.hint)
+        message = (
+            f"Cast function cannot convert value of type {calcite_text(operand.type)} "
+            f"to type {calcite_text(target)}"
+        )
+        binder.refuse(node, message, error.hint)
 
 
 def plain(data_type: DataType) -> DataType:

@@ -14,7 +14,14 @@ from sqlglot import exp
 from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder import literals
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, plain, unknown_function
+from firesteel.sql.binder.calls import (
+    bind_call,
+    bind_cast,
+    bind_definition,
+    calcite_text,
+    plain,
+    unknown_function,
+)
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.scope import AmbiguousError, Found, Scope
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery
@@ -171,8 +178,14 @@ class ExpressionBinder:
         kind = node.args["kind"]
         if kind == "TIMESTAMP_LTZ":
             self.refuse(node, "There are no literals of TIMESTAMP_LTZ", "CAST('...' AS TIMESTAMP_LTZ)")
+        zoned = kind == "TIMESTAMP WITH LOCAL TIME ZONE"
         try:
-            return literals.typed(kind, node.this)
+            found = literals.typed("TIMESTAMP" if zoned else kind, node.this)
+            if not zoned:
+                return found
+            assert isinstance(found.type, t.TimestampType)
+            wanted = t.LocalZonedTimestampType(precision=found.type.precision, nullable=False)
+            return bind_cast(self.binder, found, wanted, node)
         except literals.LiteralError as error:
             self.refuse(node, str(error))
 
@@ -181,7 +194,9 @@ class ExpressionBinder:
         negative = bool(args.get("negative"))
         if isinstance(node.this, exp.Literal):
             try:
-                return literals.interval(node.this.this, args["unit"], negative=negative)
+                return literals.interval(
+                    node.this.this, args["unit"], negative=negative, precision=args.get("precision")
+                )
             except literals.LiteralError as error:
                 self.refuse(node, str(error))
         one = literals.interval("1", args["unit"], negative=negative)
@@ -210,12 +225,15 @@ class ExpressionBinder:
         name, _ = _BINARY[type(node)]
         left, right = node.this, node.expression
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
-            return self._rows_equal(node, left, right)
+            equal = self._rows_equal(node, left, right)
+            return equal if isinstance(node, exp.EQ) else self.call("NOT", [equal], node)
         return self.call(name, [self.bind(left), self.bind(right)], node)
 
-    def comparable(self, operands: list[Expression]) -> list[Expression]:
+    def comparable(self, node: exp.Expr, operands: list[Expression]) -> list[Expression]:
         """In a list of IN texts are cast to numbers, times or truth values that they are compared with."""
         others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
+        if type_rules.common_type([plain(o.type) for o in operands[1:]]) is None:
+            self.refuse(node, "Values in expression list must have compatible types")
         texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]
         if not others or not any(texts):
             return operands
@@ -232,8 +250,7 @@ class ExpressionBinder:
             self.refuse(node, "Unequal number of entries in ROW expressions")
         pairs = zip(left.expressions, right.expressions, strict=True)
         equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
-        made = self.conjunction(equal)
-        return made if isinstance(node, exp.EQ) else self.call("NOT", [made], node)
+        return self.conjunction(equal)
 
     def connective(self, node: exp.Expr) -> Expression:
         """AND and OR: a chain of them is one call, however long."""
@@ -305,7 +322,7 @@ class ExpressionBinder:
                 for item in node.expressions
             ]
             return pairs[0] if len(pairs) == 1 else self.call("OR", pairs, node)
-        operands = self.comparable([self.bind(node.this), *self.bind_all(node.expressions)])
+        operands = self.comparable(node, [self.bind(node.this), *self.bind_all(node.expressions)])
         if len(operands) == 2:
             return self.call("EQUALS", operands, node)
         return self.call("IN", operands, node)
@@ -344,7 +361,7 @@ class ExpressionBinder:
     def scalar(self, node: exp.Expr) -> Expression:
         plan = self.plan_of(node.this)
         if len(plan.row.fields) != 1:
-            shown = ", ".join(f"{f.data_type.text()} {f.name.upper()}" for f in plan.row.fields)
+            shown = ", ".join(f"{calcite_text(f.data_type)} {f.name.upper()}" for f in plan.row.fields)
             self.refuse(
                 node.this,
                 f"Cannot apply '$SCALAR_QUERY' to arguments of type '$SCALAR_QUERY(<RECORDTYPE({shown})>)'. "
@@ -483,7 +500,7 @@ class ExpressionBinder:
                 if not isinstance(condition.type, t.BooleanType | t.NullType):
                     self.refuse(node, "Expected a boolean type")
             else:
-                both = self.comparable([bound_operand, self.bind(branch.this)])
+                both = self.comparable(node, [bound_operand, self.bind(branch.this)])
                 condition = self.call("EQUALS", both, branch.this)
             operands += [condition, self.bind(branch.args["true"])]
         default = node.args.get("default")

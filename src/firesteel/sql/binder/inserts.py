@@ -210,10 +210,9 @@ def _with_constant(
 
 
 def _mismatch(table: ResolvedTable, plan: Node, row: t.RowType, cause: str) -> SqlValidationError:
-    def shown(of: t.RowType) -> str:
-        return ", ".join(f"{f.name}: {f.data_type.text()}" for f in of.fields)
-
+    query = ", ".join(f"{f.name}: {f.data_type}" for f in plan.row.fields)
+    sink = ", ".join(f"{f.name}: {f.data_type.text()}" for f in row.fields)
     return SqlValidationError(
         f"Column types of query result and sink for '{table.name}' do not match.\nCause: {cause}\n\n"
-        f"Query schema: [{shown(plan.row)}]\nSink schema:  [{shown(row)}]"
+        f"Query schema: [{query}]\nSink schema:  [{sink}]"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from decimal import Decimal
 from typing import Any, Final
@@ -30,26 +31,26 @@ class LiteralError(ValueError):
 
 
 def number(written: str) -> Literal:
-    """An INT, BIGINT, DECIMAL or, with an exponent, DOUBLE."""
+    """An INT, BIGINT, DECIMAL or, with an exponent, DOUBLE. A DECIMAL has as many digits as are written,
+    zeros before them too, and no more than a BIGINT can be without the point."""
     if "e" in written.lower():
-        return Literal(float(written), t.DoubleType(nullable=False))
-    if "." in written:
-        value = Decimal(written)
-        digits = value.as_tuple()
-        scale = -int(digits.exponent) if isinstance(digits.exponent, int) and digits.exponent < 0 else 0
-        precision = max(len(digits.digits), scale, 1)
-        if precision > 38:
+        double = float(written)
+        if math.isinf(double):
+            raise LiteralError(f"Numeric literal '{written.upper()}' out of range")
+        return Literal(double, t.DoubleType(nullable=False))
+    whole, _, fraction = written.lstrip("-").partition(".")
+    if fraction:
+        precision, scale = len(whole) + len(fraction), len(fraction)
+        if precision > 38 or abs(int(whole + fraction)) >= 2**63:
             raise LiteralError(f"Numeric literal '{written}' out of range")
-        return Literal(value, t.DecimalType(precision=precision, scale=scale, nullable=False))
+        return Literal(Decimal(written), t.DecimalType(precision=precision, scale=scale, nullable=False))
+    written = written.rstrip(".")
     value_int = int(written)
     if -(2**31) <= value_int < 2**31:
         return Literal(value_int, t.IntType(nullable=False))
     if -(2**63) <= value_int < 2**63:
         return Literal(value_int, t.BigIntType(nullable=False))
-    digits_count = len(written.lstrip("-"))
-    if digits_count > 38:
-        raise LiteralError(f"Numeric literal '{written}' out of range")
-    return Literal(Decimal(value_int), t.DecimalType(precision=digits_count, scale=0, nullable=False))
+    raise LiteralError(f"Numeric literal '{written}' out of range")
 
 
 def text(value: str) -> Literal:
@@ -61,10 +62,10 @@ def _fraction(digits: str | None) -> tuple[int, int]:
     return (0, 0) if digits is None else (int(digits.ljust(9, "0")), len(digits))
 
 
-def _matched(pattern: re.Pattern[str], kind: str, written: str, shape: str) -> re.Match[str]:
+def _matched(pattern: re.Pattern[str], kind: str, written: str) -> re.Match[str]:
     found = pattern.fullmatch(written.strip())
     if found is None:
-        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{shape}'")
+        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'")
     return found
 
 
@@ -75,19 +76,22 @@ def typed(kind: str, written: str) -> Literal:
     """
     try:
         return _TYPED[kind](written)
+    except LiteralError:
+        raise
     except ValueError as error:
-        if isinstance(error, LiteralError):
-            raise
-        raise LiteralError(f"Illegal {kind} literal '{written}': {error}") from error
+        raise LiteralError(f"Illegal {kind} literal '{written}': not in format '{_SHAPES[kind]}'") from error
+
+
+_SHAPES: Final = {"DATE": "yyyy-MM-dd", "TIME": "HH:mm:ss", "TIMESTAMP": "yyyy-MM-dd HH:mm:ss"}
 
 
 def _date(written: str) -> Literal:
-    found = _matched(_DATE, "DATE", written, "yyyy-MM-dd")
+    found = _matched(_DATE, "DATE", written)
     return Literal(datetime.date(*(int(g) for g in found.groups())), t.DateType(nullable=False))
 
 
 def _time(written: str) -> Literal:
-    found = _matched(_TIME, "TIME", written, "HH:mm:ss")
+    found = _matched(_TIME, "TIME", written)
     nanos, digits = _fraction(found.group(4))
     hour, minute, second = (int(g) for g in found.groups()[:3])
     value = datetime.time(hour, minute, second, nanos // 1000)
@@ -95,7 +99,7 @@ def _time(written: str) -> Literal:
 
 
 def _timestamp(written: str) -> Literal:
-    found = _matched(_TIMESTAMP, "TIMESTAMP", written, "yyyy-MM-dd HH:mm:ss")
+    found = _matched(_TIMESTAMP, "TIMESTAMP", written)
     nanos, digits = _fraction(found.group(7))
     year, month, day, hour, minute, second = (int(g) for g in found.groups()[:6])
     value: Any = datetime.datetime(year, month, day, hour, minute, second, nanos // 1000)
@@ -119,10 +123,11 @@ def interval(
 ) -> Literal:
     """``INTERVAL '1 10:00' DAY TO MINUTE``: months or milliseconds.
 
+    :param precision: how many digits the first number may have; 2 where nothing is said.
     :raises LiteralError: the text does not fit the unit.
     """
     data_type = interval_type(unit)
-    value = _interval_value(written.strip(), unit)
+    value = _interval_value(written.strip(), unit, 2 if precision is None else precision)
     return Literal(-value if negative else value, data_type)
 
 
@@ -134,19 +139,34 @@ def interval_type(unit: str) -> t.DataType:
 
 
 _PARTS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+_LIMITS: Final = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}  # of all parts but the first
 
 
-def _interval_value(written: str, unit: str) -> int:
+def _interval_value(written: str, unit: str, precision: int) -> int:
     sign = 1
     if written[:1] in "+-" and written:
         sign = -1 if written[0] == "-" else 1
         written = written[1:].strip()
     try:
+        _check_precision(written, unit.partition("_TO_")[0], precision)
         return sign * _unsigned(written, unit)
+    except LiteralError:
+        raise
     except ValueError as error:
         raise LiteralError(
             f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}"
         ) from error
+
+
+_LEADING: Final = re.compile(r"\d+")
+
+
+def _check_precision(written: str, first: str, precision: int) -> None:
+    leading = _LEADING.match(written)
+    if leading is not None and len(leading.group().lstrip("0")) > precision:
+        raise LiteralError(
+            f"Interval field value {int(leading.group()):,} exceeds precision of {first}({precision}) field"
+        )
 
 
 def _unsigned(written: str, unit: str) -> int:
@@ -154,6 +174,8 @@ def _unsigned(written: str, unit: str) -> int:
         return int(written) * _MONTHS[unit]
     if unit == "YEAR_TO_MONTH":
         years, months = written.split("-")
+        if int(months) >= 12:
+            raise ValueError(written)
         return int(years) * 12 + int(months)
     if "_TO_" not in unit:
         if unit == "SECOND":
@@ -164,10 +186,13 @@ def _unsigned(written: str, unit: str) -> int:
     pieces = re.split(r"[ :]", written)
     if len(pieces) != len(parts):
         raise ValueError(written)
-    return sum(
+    values = [
         _seconds(piece) if part == "SECOND" else int(piece) * _MILLIS[part]
         for piece, part in zip(pieces, parts, strict=True)
-    )
+    ]
+    if any(v >= _LIMITS[part] * _MILLIS[part] for v, part in zip(values[1:], parts[1:], strict=True)):
+        raise ValueError(written)
+    return sum(values)
 
 
 def _seconds(written: str) -> int:

@@ -49,6 +49,11 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     pattern = tree.args["pattern"].this
     check_pattern(pattern)
     variables = variables_of(pattern)
+    if len(set(variables)) < len(variables):
+        raise UnsupportedFeatureError(
+            "Pattern variables must be unique. That might change in the future.",
+            hint="say how often with a quantifier: A{2}",
+        )
     _check_last_stage(pattern)
     subsets = {
         s.args["alias"].this: tuple(i.this for i in s.this.expressions)
@@ -191,6 +196,9 @@ class _RowsBinder(ExpressionBinder):
         if len(path) > 1 and first in self.variables:
             column = exp.Column(this=path[-1], path=list(path[1:]))
             column.meta.update(path[1].meta)
+            if path[1].this not in self.scope.names():
+                hint = near(path[1].this, self.scope.names())
+                self.refuse(path[1], f"Column '{path[1].this}' not found in table '{first}'", hint)
             return first, super().column(column)
         if len(path) > 1 and self.scope.find([p.this for p in path]) is None:
             self.refuse(path[0], f"Table '{first}' not found", near(first, self.variables))

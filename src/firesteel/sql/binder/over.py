@@ -6,7 +6,7 @@ A reference to one of them is numbered from ``OVER`` until ``node`` says where i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
 from sqlglot import exp
@@ -60,6 +60,8 @@ class SelectBinder(ExpressionBinder):
             self._refuse_function(node)
         frame = self._specification(node)
         pending = pending_call(self.base, node.this, call, grouped=True, over=True)
+        if pending.function in _NULL_WITHOUT_ROWS:  # though a frame has one at least, here as in Flink
+            pending = replace(pending, type=pending.type.with_nullability(True))
         partition = tuple(self.base.bind(p) for p in frame.get("partition_by") or ())
         order = frame.get("order")
         terms = tuple(
@@ -110,7 +112,7 @@ class SelectBinder(ExpressionBinder):
                 self.refuse(
                     node, "RANK or DENSE_RANK functions require ORDER BY clause in window specification"
                 )
-            return True, None, 0
+            return function == "ROW_NUMBER", None, 0
         if spec is None:
             return False, None, 0 if order else None
         rows = spec.args["kind"] == "ROWS"
@@ -180,8 +182,6 @@ class SelectBinder(ExpressionBinder):
 
 
 def _moved(pending: PendingOver, position: Callable[[int], int]) -> PendingOver:
-    from dataclasses import replace
-
     def move(e: Expression) -> Expression:
         return shift(e, position)
 
@@ -198,6 +198,7 @@ def _moved(pending: PendingOver, position: Callable[[int], int]) -> PendingOver:
     return replace(pending, call=call, partition=partition, order=terms(pending.order))
 
 
+_NULL_WITHOUT_ROWS: Final = frozenset({"SUM", "AVG"})
 _WITHOUT_FRAME: Final = frozenset(
     {"ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD"}
 )

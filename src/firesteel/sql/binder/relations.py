@@ -145,7 +145,7 @@ def table_plan(binder: Binder, tree: exp.Expr) -> Node:
     if not binder.views and "start" in names[0].meta:
         binder.named.append((names[0].meta["start"], names[-1].meta["end"], str(found.path)))
     options = table_options(tree.args.get("hints"))
-    if options and found.table.query:
+    if options and (found.table.query or found.table.plan is not None or found.table.stream is not None):
         binder.refuse(
             tree,
             f"View '{'.'.join(found.path.parts)}' cannot be enriched with new options. Hints can "

@@ -157,14 +157,12 @@ def _check_names(declared: DeclaredSchema) -> None:
     seen: set[str] = set()
     for column in declared.columns:
         if column.name in seen:
-            raise SqlValidationError(
-                "Schema must not contain duplicate column names.", detail=f"Found duplicates: [{column.name}]"
-            )
+            raise SqlValidationError(f"A regular Column named '{column.name}' already exists in the table.")
         seen.add(column.name)
     for name in declared.primary_key.columns if declared.primary_key else ():
         if name not in seen:
             raise SqlValidationError(
-                f"Invalid primary key '{_named_key(declared.primary_key)}'. Column '{name}' does not exist.",
+                f"Primary key column '{name}' is not defined in the schema",
                 detail=f"Available columns are: {[c.name for c in declared.columns]}",
                 hint=near(name, seen),
             )

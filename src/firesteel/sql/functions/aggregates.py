@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.functions.define import aggregate
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
@@ -167,20 +166,10 @@ for _name, _argument, _result, _doc in (
     aggregate(_name, takes(_argument, result=nullable(_result)), doc=_doc)
 
 
-# ---- what Flink refuses when streaming
-
-
-def _approximate(call: CallTypes) -> Typing | None:
-    raise UnsupportedFeatureError(
-        "APPROX_COUNT_DISTINCT is not supported when streaming.", hint="use COUNT(DISTINCT x)"
-    )
-
-
 aggregate(
     "APPROX_COUNT_DISTINCT",
-    _approximate,
-    signatures=("APPROX_COUNT_DISTINCT(<ANY>)",),
-    doc="Refused: use COUNT(DISTINCT ...), which is exact.",
+    takes(ANY, result=COUNT),
+    doc="How many different values there are. In batch mode only: use COUNT(DISTINCT ...) when streaming.",
 )
 
 

@@ -116,7 +116,12 @@ scalar(
     sql=(),
     total=True,
     columns=_kernel(pc.add, decimals.add),
-    signatures=("<NUMERIC> + <NUMERIC>", "<DATETIME> + <INTERVAL>", "<INTERVAL> + <INTERVAL>"),
+    signatures=(
+        "<NUMERIC> + <NUMERIC>",
+        "<DATETIME_INTERVAL> + <DATETIME_INTERVAL>",
+        "<DATETIME> + <DATETIME_INTERVAL>",
+        "<DATETIME_INTERVAL> + <DATETIME>",
+    ),
     doc="The sum; integers wrap around, and a DECIMAL that is too large is NULL.",
     example="1 + 2",
 )
@@ -126,7 +131,11 @@ scalar(
     sql=(),
     total=True,
     columns=_kernel(pc.subtract, decimals.subtract),
-    signatures=("<NUMERIC> - <NUMERIC>", "<DATETIME> - <INTERVAL>", "<INTERVAL> - <INTERVAL>"),
+    signatures=(
+        "<NUMERIC> - <NUMERIC>",
+        "<DATETIME_INTERVAL> - <DATETIME_INTERVAL>",
+        "<DATETIME> - <DATETIME_INTERVAL>",
+    ),
     doc="The difference.",
     example="1 - 2",
 )
@@ -188,7 +197,7 @@ scalar(
     sql=(),
     total=True,
     columns=_negate,
-    signatures=("- <NUMERIC>", "- <INTERVAL>"),
+    signatures=("-<NUMERIC>", "-<DATETIME_INTERVAL>"),
     doc="The number with the other sign.",
     example="-(5)",
 )

@@ -121,7 +121,7 @@ def a_null(column: Any) -> Any:
     return pa.scalar(not column.is_valid) if isinstance(column, pa.Scalar) else column.is_null()
 
 
-_TWO = "<COMPARABLE> {} <COMPARABLE>"
+_TWO = "<COMPARABLE_TYPE> {} <COMPARABLE_TYPE>"
 for _name, _sign, _equality, _columns, _doc, _example in (
     ("EQUALS", "=", True, equal, "Whether two values are equal.", "1 = 1"),
     ("NOT_EQUALS", "<>", True, _not_equal, "Whether two values are not equal.", "1 <> 2"),

@@ -91,7 +91,7 @@ scalar(
     sql=(),
     columns=lambda site, a: pc.invert(a),
     total=True,
-    signatures=("NOT <BOOLEAN>",),
+    signatures=("NOT<BOOLEAN>",),
     doc="The opposite; NULL stays NULL.",
     example="NOT TRUE",
 )

@@ -147,7 +147,10 @@ def _similar_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
         ("WHITESPACE", r"\s"),
     ):
         made = made.replace(f"[:{name}:]", shown).replace(f"[:{name.lower()}:]", shown)
-    return re.compile(made)
+    try:
+        return re.compile(made)
+    except re.error as error:
+        raise ValueError(f"Invalid regular expression '{pattern}': {error}") from error
 
 
 def _similar(_: CallSite, text: str, pattern: str, escape: str | None = None) -> bool:
@@ -183,9 +186,10 @@ def _arrow_pattern(*columns: Any) -> bool:
 
 
 def _regexp(_: CallSite, text: str, pattern: str) -> bool:
-    if not pattern:
+    try:
+        return bool(pattern) and compile_java(pattern).search(text) is not None
+    except re.error:
         return False
-    return compile_java(pattern).search(text) is not None
 
 
 def _regexp_columns(site: CallSite, text: Any, pattern: Any) -> Any:

@@ -138,14 +138,20 @@ def _millis(numbers: Any, kind: t.DataType) -> Any:
 
 
 def months_between(later: Any, earlier: Any) -> Any:
-    """Whole months from one count of milliseconds to another one, towards zero."""
+    """Whole months from one count of milliseconds to another one. A month from the 31st ends on the last day
+    of a shorter month; a time of day counts only where that day is met."""
     a_days, b_days = np.floor_divide(later, c.DAY_MS), np.floor_divide(earlier, c.DAY_MS)
-    a_year, a_month, a_day = c.civil(a_days)
-    b_year, b_month, b_day = c.civil(b_days)
+    months = np.where(a_days >= b_days, _whole_months(a_days, b_days), -_whole_months(b_days, a_days))
+    a_rest, b_rest = later - a_days * c.DAY_MS, earlier - b_days * c.DAY_MS
+    return months - ((c.add_months(b_days, months) == a_days) & (a_rest < b_rest))
+
+
+def _whole_months(later: Any, earlier: Any) -> Any:
+    """The most months after which a day is not after a later one."""
+    a_year, a_month, _ = c.civil(later)
+    b_year, b_month, _ = c.civil(earlier)
     months = (a_year - b_year) * 12 + (a_month - b_month)
-    a_rest = a_day * c.DAY_MS + (later - a_days * c.DAY_MS)
-    b_rest = b_day * c.DAY_MS + (earlier - b_days * c.DAY_MS)
-    return months - ((months > 0) & (a_rest < b_rest)) + ((months < 0) & (a_rest > b_rest))
+    return months - (c.add_months(earlier, months) > later)
 
 
 scalar(

@@ -286,10 +286,15 @@ scalar(
 
 def _convert_tz(_: CallSite, text: str, source: str, target: str) -> str | None:
     nanos = pattern(DEFAULT).parse(text, lenient=True)
-    if nanos is None or c.find_zone(source) is None or c.find_zone(target) is None:
+    if nanos is None:
         return None
-    instant = c.to_instant(np.array([nanos // _NS]), 1, source)
-    return pattern(DEFAULT).format(int(c.to_local(instant, 1, target)[0]) * _NS)
+    instant = c.to_instant(np.array([nanos // _NS]), 1, _or_utc(source))
+    return pattern(DEFAULT).format(int(c.to_local(instant, 1, _or_utc(target))[0]) * _NS)
+
+
+def _or_utc(zone: str) -> str:
+    """As Java's ``TimeZone``: what it does not know, and a bare offset, are UTC."""
+    return "UTC" if zone[:1] in ("+", "-") or c.find_zone(zone) is None else zone
 
 
 scalar(

@@ -296,11 +296,9 @@ scalar(
 
 
 def _replace(site: CallSite, text: Any, old: Any, new: Any) -> Any:
-    if constant(old, new) and isinstance(text, pa.Array):
-        if not old.as_py():
-            return text
+    if constant(old, new) and isinstance(text, pa.Array) and old.as_py():
         return pc.replace_substring(text, pattern=old.as_py(), replacement=new.as_py())
-    return by_rows(site, lambda _, s, a, b: s.replace(a, b) if a else s, text, old, new)
+    return by_rows(site, lambda _, s, a, b: s.replace(a, b), text, old, new)
 
 
 scalar(

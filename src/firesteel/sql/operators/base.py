@@ -190,10 +190,23 @@ class RowwiseOperator(ColumnsOperator):
     """An operator that gives some rows for each row, whatever the time is: a batch is worked on whole, and
     its marks stay where they are among the rows."""
 
+    #: Whether what becomes of a row depends on the watermark: rows before a mark are told from those behind.
+    reads_watermark: bool = False
+
     def process(self, batch: Batch, input_index: int = 0) -> None:
-        columns: Any = batch.values
-        self.records_in += len(columns)
-        marks = batch.marks
+        self.records_in += len(batch.values)
+        if self.reads_watermark and batch.marks:
+            columns: Any = batch.values
+            start = 0
+            for place, mark in batch.marks:
+                self._whole(columns[start:place], [(place - start, mark)])
+                start = place
+            if len(columns) > start:
+                self._whole(columns[start:], [])
+        else:
+            self._whole(batch.values, batch.marks)
+
+    def _whole(self, columns: Any, marks: Marks) -> None:
         if len(columns):
             result, rows = self.convert(columns)
             if marks and rows is not None:

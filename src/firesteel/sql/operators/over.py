@@ -36,6 +36,7 @@ from firesteel.state.column_keys import CanonicalKeys, group_rows, hash_codes, r
 __all__ = ["OverOperator", "over_operator"]
 
 Array = np.ndarray[Any, Any]
+_COUNTED: Final = ("ROW_NUMBER", "RANK")  # numbers of rows
 _ARRIVAL: Final = 0  # the time of rows that are only ordered by their arrival
 
 
@@ -284,7 +285,7 @@ class RowtimeWay(_Quiet):
             past = [time for time in past if time < first]
         for time in reversed(past):
             held = self._rows.at(name, key, time)
-            keep = held[len(held) - wanted :] if wanted else []
+            keep = held[max(len(held) - wanted, 0) :]
             wanted -= len(keep)
             self._rows.set(name, key, time, keep)
 
@@ -296,10 +297,12 @@ class _Counting:
         self._operator = operator
         spec = operator.spec
         self._calls = spec.calls
-        running = [c for c in spec.calls if not is_of_place(c) or c.function.upper() == "ROW_NUMBER"]
+        running = [c for c in spec.calls if not is_of_place(c) or c.function.upper() in _COUNTED]
+        self._ranks = [c.function.upper() == "RANK" for c in running]
         as_counts = [_as_count(c) for c in running]
         self._aggregates = Aggregates(as_counts, spec.input, False, spec.functions)
-        others = [c for c in spec.calls if is_of_place(c) and c.function.upper() not in ("ROW_NUMBER", "LAG")]
+        known = (*_COUNTED, "LAG")
+        others = [c for c in spec.calls if is_of_place(c) and c.function.upper() not in known]
         if others:
             name = others[0].function.upper()
             raise UnsupportedFeatureError(
@@ -340,16 +343,18 @@ class _Counting:
         fields = self._aggregates.scan(fresh, None, segments, base)
         self._rows.put(slots, [field[segments.last] for field in fields])
         made = self._aggregates.results(fields)
-        if not by_row:  # equal rows have the result of the last one
-            last = np.searchsorted(wanted, placed.last_peers[wanted]) - 1
-            made = [a.take(pa.array(last)) for a in made]
-        running = iter(made)
         lagging = iter(self._place.results(columns, placed, np.zeros(len(columns), np.int64), wanted))
+        if not by_row:  # equal rows have the result of the last one, and the rank of the first one
+            last = pa.array(np.searchsorted(wanted, placed.last_peers[wanted]) - 1)
+            first = pa.array(np.searchsorted(wanted, placed.peers[wanted]))
+            made = [a.take(first if ranks else last) for a, ranks in zip(made, self._ranks, strict=True)]
+            lagging = iter([a.take(last) for a in lagging])
+        running = iter(made)
         return [next(lagging) if c.function.upper() == "LAG" else next(running) for c in self._calls]
 
 
 def _as_count(call: Any) -> Any:
-    if call.function.upper() != "ROW_NUMBER":
+    if call.function.upper() not in _COUNTED:
         return call
     from dataclasses import replace
 

@@ -529,7 +529,8 @@ class WindowJoin(OperatorSpec):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRank(OperatorSpec):
     """ROW_NUMBER within each window; keyed by ``keys``. ``end_column``: the column of window_end.
-    Deduplication is one with end 1."""
+    Deduplication is one with end 1. ``latest_first``: of rows that are equal in order, the one that came last
+    is the first."""
 
     input: RowType
     output: RowType
@@ -538,6 +539,7 @@ class WindowRank(OperatorSpec):
     end_column: int
     start: int = 1
     end: int = 1
+    latest_first: bool = False
     output_number: bool = False
     zone: str = "UTC"
 

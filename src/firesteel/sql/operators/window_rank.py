@@ -82,7 +82,7 @@ class WindowRankOperator(KeyedColumnsOperator):
         owners = np.repeat(np.arange(groups.count), [len(rows) for rows in held])
         together = Columns.concat([self._rows.columns(old), columns]) if old else columns
         owner = np.concatenate([owners, groups.codes])
-        order = sorted_rows(together.arrays, spec.order, owner)
+        order = self._sorted(together, owner)
         owner = owner[order]
         starts = np.searchsorted(owner, np.arange(groups.count))
         best = np.arange(len(owner)) - starts[owner] < spec.end
@@ -93,6 +93,13 @@ class WindowRankOperator(KeyedColumnsOperator):
         for name, key, end, stop in zip(names, canonical, of_group, stops, strict=True):
             self._rows.set(name, key, end, rows[start:stop])
             start = stop
+
+    def _sorted(self, rows: Columns, owners: Array) -> Array:
+        """The rows of each owner in their order. :param rows: as they came."""
+        if not self.spec.latest_first:
+            return sorted_rows(rows.arrays, self.spec.order, owners)
+        back = np.arange(len(rows))[::-1]
+        return back[sorted_rows(rows.take(back).arrays, self.spec.order, owners[back])]
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)

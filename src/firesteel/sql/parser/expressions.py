@@ -171,7 +171,7 @@ class ExpressionParser(Cursor):
         start = self.token
         if self.take("-"):
             operand = self._signed()
-            if isinstance(operand, exp.Literal) and not operand.is_string and self.previous().kind == NUMBER:
+            if self.previous().kind == NUMBER and _is_plain_number(operand):
                 return self.node(exp.Literal, start, this=f"-{operand.this}", is_string=False)
             return self.node(exp.Neg, start, this=operand)
         if self.take("+"):
@@ -223,7 +223,7 @@ class ExpressionParser(Cursor):
         if self.at(".") and self.ahead().kind == NUMBER and self.ahead().start == token.end + 1:
             self.advance()
             digits = self.advance()
-            return self.node(exp.Literal, token, this=f"0.{digits.text}", is_string=False)
+            return self.node(exp.Literal, token, this=f".{digits.text}", is_string=False)
         return self.refuse(expected="an expression")
 
     def _text(self) -> exp.Expr:
@@ -549,10 +549,16 @@ class ExpressionParser(Cursor):
 
     def _typed_literal(self) -> exp.Expr | None:
         """``DATE '2020-01-01'``; DATE is a function or a name otherwise."""
-        if self.ahead().kind != STRING:
+        token = self.token
+        words = ("WITH", "LOCAL", "TIME", "ZONE") if token.upper == "TIMESTAMP" else ()
+        zoned = bool(words) and all(self.ahead(i).upper == word for i, word in enumerate(words, 1))
+        if self.ahead(len(words) + 1 if zoned else 1).kind != STRING:
             return None
-        token = self.advance()
-        return self.node(TypedLiteral, token, kind=token.upper, this=self.advance().text)
+        self.advance()
+        if zoned:
+            self.take(*words)
+        kind = "TIMESTAMP WITH LOCAL TIME ZONE" if zoned else token.upper
+        return self.node(TypedLiteral, token, kind=kind, this=self.advance().text)
 
     def _collection(self) -> exp.Expr | None:
         if self.ahead().text != "[" or self.ahead().kind != SIGN:
@@ -587,6 +593,10 @@ class ExpressionParser(Cursor):
             return None
         start = self.advance()
         return self.node(exp.Anonymous, start, this=start.upper, expressions=[self._postfix()])
+
+
+def _is_plain_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and not node.this.startswith("-")
 
 
 _SPECIAL: Final[dict[str, Callable[[ExpressionParser], exp.Expr | None]]] = {

@@ -25,7 +25,15 @@ from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.window_columns import window_columns
-from firesteel.sql.types import BigIntType, RowType, is_proctime, is_rowtime
+from firesteel.sql.types import (
+    BigIntType,
+    IntType,
+    RowType,
+    SmallIntType,
+    TinyIntType,
+    is_proctime,
+    is_rowtime,
+)
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -136,10 +144,23 @@ def _variable_end(part: Expression, column: int) -> int | None:
     """``rank <= another column``."""
     if not isinstance(part, Call) or part.function not in (c.LESS_EQUAL, c.GREATER_EQUAL):
         return None
-    first, second = part.operands if part.function == c.LESS_EQUAL else part.operands[::-1]
+    operands = part.operands if part.function == c.LESS_EQUAL else part.operands[::-1]
+    first, second = map(_widened, operands)
     if isinstance(first, InputRef) and isinstance(second, InputRef) and first.index == column != second.index:
         return second.index
     return None
+
+
+def _widened(expression: Expression) -> Expression:
+    """A column of whole numbers that is cast to compare it with the rank; anything else as it is."""
+    if isinstance(expression, Call) and expression.function == "CAST":
+        (inner,) = expression.operands
+        if isinstance(inner.type, _WHOLE) and isinstance(expression.type, BigIntType):
+            return inner
+    return expression
+
+
+_WHOLE: Final = (TinyIntType, SmallIntType, IntType)
 
 
 def _rank(planner: Planner, found: _Ranked, show: bool) -> p.Physical:
@@ -156,10 +177,6 @@ def _rank(planner: Planner, found: _Ranked, show: bool) -> p.Physical:
     if call.call.function != "ROW_NUMBER":
         raise unsupported(
             f"{call.call.function}() on streaming table is not supported currently", place=call.place
-        )
-    if found.end_column is not None and found.end_column not in call.partition:
-        raise unsupported(
-            "The end of a rank must be a number, or a column of its PARTITION BY.", place=call.place
         )
     return p.Rank(
         row=_rank_row(child.row, show),
@@ -343,6 +360,9 @@ def _time_of(child: p.Physical, call: l.OverCall) -> str | None:
     return "rowtime" if is_rowtime(time) else "proctime"
 
 
+_OF_LATER_ROWS: Final = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
+
+
 def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
     """:param calls: those of one window."""
     window = calls[0]
@@ -353,6 +373,15 @@ def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
             hint="OVER (PARTITION BY ... ORDER BY ...)",
             place=window.place,
         )
+    waiting = [call.call.function for call in calls if call.call.function in _OF_LATER_ROWS]
+    if waiting:
+        raise unsupported(
+            f"{waiting[0]} Function is not supported in stream mode.",
+            hint="run the query in batch mode",
+            place=window.place,
+        )
+    if time is not None and window.following != 0:
+        raise unsupported("OVER RANGE FOLLOWING windows are not supported yet.", place=window.place)
     if time is None and (window.preceding is not None or window.following != 0):
         raise unsupported(
             "Non-time attribute sort is not supported for bounded OVER window."

@@ -138,6 +138,7 @@ def window_deduplicate(run: Translator, node: p.WindowDeduplicate) -> Transforma
         end_column=end_of(node.window),
         start=1,
         end=1,
+        latest_first=node.keep_last,
         zone=run.zone,
     )
     return run.one(node, spec, keys=node.partition)

@@ -6,14 +6,17 @@ changing.
 
 from __future__ import annotations
 
-import json
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from firesteel.common.errors import ProgramError, TypeMismatchError
 from firesteel.sql import types as t
+from firesteel.sql.functions.json_making import to_json
+from firesteel.sql.json_text import Raw, parse, text_of
 from firesteel.sql.operators.kernels.base import Arguments, Fields, Kernel, KernelCall, kernel
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.kernels.segments import Array, Segments
@@ -359,9 +362,86 @@ class DistinctCount(LoopKernel):
         return len(accumulator)
 
 
+@kernel("PERCENTILE")
+class Percentile(LoopKernel):
+    """Between the two values around each share, of values of which each counts as often as its frequency
+    says. The shares and the frequency are literals, or columns."""
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        literals = what.call.literals
+        self._listed = isinstance(what.call.type, t.ArrayType)
+        shares = [x for x in literals if isinstance(x.type, t.DoubleType | t.ArrayType)]
+        counts = [x for x in literals if not isinstance(x.type, t.DoubleType | t.ArrayType)]
+        self._shares: Any = shares[0].value if shares else None
+        self._share_is_column = not shares
+        self._count: Any = counts[0].value if counts else 1
+
+    def create(self) -> Any:
+        return {}
+
+    def _step(self, accumulator: Any, values: Any, sign: int) -> Any:
+        rest = list(values[1:])
+        if self._share_is_column:
+            self._shares = rest.pop(0)
+        count = rest.pop(0) if rest else self._count
+        if count is not None and count > 0:
+            left = accumulator.get(values[0], 0) + sign * count
+            if left:
+                accumulator[values[0]] = left
+            else:
+                del accumulator[values[0]]
+        return accumulator
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        return self._step(accumulator, values, 1)
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return self._step(accumulator, values, -1)
+
+    def add(self, first: Any, second: Any) -> Any:
+        merged = dict(first)
+        for value, count in second.items():
+            merged[value] = merged.get(value, 0) + count
+        return merged
+
+    def value(self, accumulator: Any) -> Any:
+        held = sorted((value, count) for value, count in accumulator.items() if count > 0)
+        if not held or self._shares is None:
+            return None
+        limits = list(accumulate(count for _, count in held))
+        if not self._listed:
+            return _percentile(held, limits, self._shares)
+        return [None if share is None else _percentile(held, limits, share) for share in self._shares]
+
+
+def _percentile(held: list[tuple[Any, int]], limits: list[int], share: float) -> float:
+    """:param held: values and how often, in order. :param limits: how many there are up to each."""
+    if not 0 <= share <= 1:
+        raise TypeMismatchError(f"Percentage of PERCENTILE should be between [0.0, 1.0], but was {share}.")
+    place = share * (limits[-1] - 1) + 1  # from 1, as in Flink: the last digits of results depend on it
+    low = int(place)
+    below = float(held[bisect_left(limits, low)][0])
+    if place == low:
+        return below
+    above = float(held[bisect_left(limits, low + 1)][0])
+    return (low + 1 - place) * below + (place - low) * above
+
+
 class _Json(LoopKernel):
+    """``NULL`` or ``ABSENT`` ON NULL is a literal; so is a value that is the same for all rows, and ``RAW``:
+    values are JSON already."""
+
     skips_null = False
     absent = False
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        clauses = [x.value for x in what.call.literals if isinstance(x.type, t.SymbolType)]
+        self._raw = "RAW" in clauses
+        if "NULL" in clauses or "ABSENT" in clauses:
+            self.absent = "ABSENT" in clauses
+        self._constants = [x for x in what.call.literals if not isinstance(x.type, t.SymbolType)]
 
     def create(self) -> Any:
         return []
@@ -376,40 +456,44 @@ class _Json(LoopKernel):
         accumulator.append(values)
         return accumulator
 
-    def json(self, position: int, value: Any) -> Any:
-        if value is None or isinstance(self.what.types[position], (t.CharType, t.VarCharType)):
-            return value
-        if isinstance(value, (bool, int, float)):
-            return value
-        return str(value)
+    def json(self, position: int, values: Any) -> Any:
+        """An argument of a row as JSON."""
+        if position < len(values):
+            if self._raw and values[position] is not None:
+                return Raw(text_of(parse(values[position])))
+            return to_json(values[position], self.what.types[position])
+        constant = self._constants[position - len(values)]
+        return to_json(physical(constant.value, constant.type), constant.type)
 
 
-@kernel("JSON_OBJECTAGG", "JSON_OBJECTAGG_NULL_ON_NULL")
+@kernel("JSON_OBJECTAGG")
 class JsonObject(_Json):
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if values[0] is None:
+            raise TypeMismatchError(
+                "A key of JSON_OBJECTAGG is NULL.", hint="filter such rows: WHERE key IS NOT NULL"
+            )
+        return super().accumulate(accumulator, *values)
+
     def value(self, accumulator: Any) -> Any:
-        if not accumulator:
-            return None
-        pairs = {k: self.json(1, v) for k, v in accumulator if not (self.absent and v is None)}
-        return json.dumps(dict(sorted(pairs.items())), ensure_ascii=False, separators=(",", ":"))
+        pairs = {values[0]: self.json(1, values) for values in accumulator}
+        if len(pairs) < len(accumulator):
+            keys = [values[0] for values in accumulator]
+            twice = next(k for k in keys if keys.count(k) > 1)
+            raise TypeMismatchError(
+                f"Key '{twice}' is already present. Duplicate keys are not allowed in JSON_OBJECTAGG. "
+                "Please ensure that keys are unique."
+            )
+        return text_of({k: pairs[k] for k in sorted(pairs) if not (self.absent and pairs[k] is None)})
 
 
-@kernel("JSON_OBJECTAGG_ABSENT_ON_NULL")
-class JsonObjectAbsent(JsonObject):
-    absent = True
-
-
-@kernel("JSON_ARRAYAGG_NULL_ON_NULL")
+@kernel("JSON_ARRAYAGG")
 class JsonArray(_Json):
-    def value(self, accumulator: Any) -> Any:
-        if not accumulator:
-            return None
-        items = [self.json(0, v[0]) for v in accumulator if not (self.absent and v[0] is None)]
-        return json.dumps(items, ensure_ascii=False, separators=(",", ":"))
-
-
-@kernel("JSON_ARRAYAGG", "JSON_ARRAYAGG_ABSENT_ON_NULL")
-class JsonArrayAbsent(JsonArray):
     absent = True
+
+    def value(self, accumulator: Any) -> Any:
+        items = [self.json(0, values) for values in accumulator]
+        return text_of([v for v in items if not (self.absent and v is None)])
 
 
 class UserKernel(LoopKernel):
