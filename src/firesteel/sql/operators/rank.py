@@ -90,7 +90,7 @@ class RankOperator(KeyedColumnsOperator):
             self._sort_keys.of_columns(columns.arrays, count),
             names,
             None if columns.kinds is None else columns.kinds.tolist(),
-            None if spec.end_column is None else columns.arrays[spec.end_column].to_pylist(),
+            None if spec.end_column is None else columns.arrays[spec.end_column].fill_null(0).to_pylist(),
         )
 
     def _emit(self, batch: _Batch, columns: Columns) -> None:
@@ -149,6 +149,8 @@ class _Batch:
         for row in rows:
             if self._ends is not None:
                 ranks.end = end = ranks.end or self._ends[row]
+                if end <= 0:
+                    continue
             if self._kinds is None or self._kinds[row] in (INSERT, UPDATE_AFTER):
                 self._add(ranks, row, end)
             else:
