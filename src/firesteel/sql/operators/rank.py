@@ -95,7 +95,7 @@ class RankOperator(KeyedColumnsOperator):
             self._sort_keys.of_columns(columns.arrays, count),
             ids,
             None if columns.kinds is None else columns.kinds.tolist(),
-            None if spec.end_column is None else columns.arrays[spec.end_column].to_pylist(),
+            None if spec.end_column is None else columns.arrays[spec.end_column].fill_null(0).to_pylist(),
         )
 
     def _names(self, sought: list[int], columns: Columns) -> _Names:
@@ -187,6 +187,8 @@ class _Batch:
         for row in rows:
             if self._ends is not None:
                 ranks.end = end = ranks.end or self._ends[row]
+                if end <= 0:
+                    continue
             if self._kinds is None or self._kinds[row] in _ADDS:
                 self._add(ranks, row, end)
             else:
