@@ -24,7 +24,7 @@ PAIRS = {
         f"SELECT k, COUNT(*) AS y, window_end FROM {WINDOWS}",
         1,
     ),
-    "calls": (COUNT, "SELECT k, COUNT(n) AS x FROM a GROUP BY k", 2),
+    "calls": ("SELECT k, MAX(n) AS x FROM a GROUP BY k", "SELECT k, MIN(n) AS x FROM a GROUP BY k", 2),
     "keys": (COUNT, "SELECT n, COUNT(*) AS x FROM a GROUP BY n", 2),
 }
 
