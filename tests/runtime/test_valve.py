@@ -196,7 +196,6 @@ def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_many_marks_of_a_channel_give_what_each_gives(seed: int) -> None:
-    """Broken by hand: the least of the other channels was not looked up again behind a mark of idleness."""
     rng = random.Random(seed)
     at_once, one_by_one = WatermarkValve(range(3)), WatermarkValve(range(3))
     highest = 0

@@ -76,7 +76,6 @@ class WatermarkValve:
         for at, mark in marks:
             if type(mark) is not int:
                 merged += [(at, m) for m in self.feed(channel, mark)]
-                lowest = self._lowest_beside(state)
                 continue
             if state.idle or mark <= state.watermark:
                 continue

@@ -16,7 +16,6 @@ Array = np.ndarray[Any, Any]
 #: is copied a few times in its life, and there are few pieces.
 _TOGETHER: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a piece that is put together
-_LITTLE: Final = 256  # bytes that are not worth a copy: Arrow's buffers are larger than what is in them
 
 
 class RowLog:
@@ -111,11 +110,7 @@ class RowLog:
 
 
 def _copied(array: pa.Array) -> pa.Array:
-    """The same values in buffers that have little else: those that they come in may be a part of larger
-    ones."""
-    held = sum(buffer.size for buffer in array.buffers() if buffer is not None)
-    if held <= _LITTLE + array.nbytes:
-        return array
+    """The same values in buffers of their own: those that they come in may be a part of larger ones."""
     half = len(array) // 2
     return pa.concat_arrays([array.slice(0, half), array.slice(half)])
 
