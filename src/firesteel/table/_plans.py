@@ -44,33 +44,37 @@ __all__ = [
 # ---- columns
 
 
-def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int]) -> str:
-    """What a column is called: its alias, its own name, or ``_c0``, ``_c1`` ..."""
+def names_of(
+    nodes: Sequence[tree.Tree], bound: Sequence[Expression], resolver: Resolver | None = None, first: int = 0
+) -> list[str]:
+    """What columns are called: by their own names, an aggregate ``EXPR$2`` by its number among all of them, what is
+    left ``_c0``, ``_c1`` ... by its place.
+
+    :param first: how many columns stand before them.
+    """
+    numbers = resolver.numbers if resolver is not None else ()
+    found = []
+    for place, (node, expression) in enumerate(zip(nodes, bound, strict=True), first):
+        name = _own_name(node)
+        if name is None and isinstance(expression, InputRef) and expression.index in numbers:
+            name = f"EXPR${numbers.index(expression.index)}"
+        found.append(f"_c{place}" if name is None else name)
+    return found
+
+
+def _own_name(node: tree.Tree) -> str | None:
+    """An alias, the name of a column, of a field of it (``r$x``), of a cast of it (``a-STRING``)."""
     if isinstance(node, tree.Alias):
         return node.names[0]
     if isinstance(node, tree.Column):
         return node.name
-    if isinstance(node, tree.WindowProperty) and isinstance(node.operand, tree.Column):
-        return (
-            node.operand.name
-            if node.name in ("rowtime", "proctime") and node.operand.name in row.names
-            else f"EXPR${_next(counter)}"
-        )
-    if isinstance(node, tree.OverRef) or (isinstance(bound, InputRef) and bound.index >= CALL):
-        return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{_next(counter)}"
-    if (
-        isinstance(node, tree.FunctionCall)
-        and node.function == "GET"
-        and isinstance(node.arguments[0], tree.Column)
-    ):
-        which = node.arguments[1]
-        return f"{node.arguments[0].name}${getattr(which, 'value', '')}"
-    return f"_c{_next(counter)}"
-
-
-def _next(counter: list[int]) -> int:
-    counter[0] += 1
-    return counter[0] - 1
+    if isinstance(node, tree.TypedCall) and node.function == "CAST":
+        name = _own_name(node.operand)
+        return None if name is None else f"{name}-{node.data_type}"
+    if isinstance(node, tree.FunctionCall) and node.function == "GET":
+        name = _own_name(node.arguments[0])
+        return None if name is None else f"{name}${getattr(node.arguments[1], 'value', '')}"
+    return None
 
 
 def projected(node: l.Node, expressions: Sequence[Expression], names: Sequence[str]) -> l.Node:
@@ -93,9 +97,7 @@ def select(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     bound = [resolver.resolve(f) for f in fields]
     if resolver.calls:
         return _grouped(session, node, [], [], fields, bound, resolver)
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
-    return projected(node, bound, names)
+    return projected(node, bound, names_of(fields, bound))
 
 
 def renamed(node: l.Node, names: Sequence[str]) -> l.Node:
@@ -122,9 +124,8 @@ def filtered(session: Any, node: l.Node, predicate: tree.Tree) -> l.Node:
 def add_columns(session: Any, node: l.Node, fields: Sequence[tree.Tree], replace: bool) -> l.Node:
     resolver = Resolver(session, node.row)
     fields = expand(fields, node.row, resolver)
-    counter = [0]
     bound = [resolver.resolve(f) for f in fields]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = names_of(fields, bound, first=len(node.row.names))
     every = dict(zip(node.row.names, identity(node.row), strict=True))
     for name, expression in zip(names, bound, strict=True):
         if name in every and not replace:
@@ -230,9 +231,7 @@ def _grouped(
         )
     count = len(group), len(calls)
     out = [_moved(b, keys, count, f) for b, f in zip(bound, fields, strict=True)]
-    counter = [0]
-    called = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
-    return projected(made, out, called)
+    return projected(made, out, names_of(fields, bound, resolver))
 
 
 def _moved(
@@ -336,8 +335,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     bound = [resolver.resolve(f) for f in fields]
     columns = Columns(list(identity(node.row)))
     calls = tuple(SelectBinder._placed(p, columns.place, i) for i, p in enumerate(resolver.overs))
-    counter = [0]
-    names = [name_of(f, b, node.row, counter) for f, b in zip(fields, bound, strict=True)]
+    names = names_of(fields, bound)
     if not calls:
         return projected(node, bound, names)
     project = columns.over(node)
@@ -605,7 +603,7 @@ def flat_aggregate_rows(
     result = pending.type
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
-    key_names = [name_of(k, b, node.row, [0]) for k, b in zip(key_trees, bound_keys, strict=True)]
+    key_names = names_of(key_trees, bound_keys)
     row = t.RowType.of(
         t.unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
     )

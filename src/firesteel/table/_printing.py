@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from firesteel.common.columns import Columns
 from firesteel.sql import types as t
-from firesteel.sql.cast import cast_column
+from firesteel.sql.cast_to_text import printed
 from firesteel.sql.row_texts import KIND_TEXTS
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _OP: Final = "op"
+_NULL: Final = "<NULL>"
 
 #: The kind of a row, such as ``+I``, and its fields.
 Change = tuple[str, list[str]]
@@ -69,7 +70,7 @@ def changes(columns: Columns, row: t.RowType, zone: str, null: str) -> Iterator[
 def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str | None]]:
     """The rows as texts; NULL is None."""
     found = [
-        cast_column(array, data_type, t.VarCharType(), zone).to_pylist()
+        printed(array, data_type, zone).to_pylist()
         for array, data_type in zip(columns.arrays, row.types, strict=True)
     ]
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
@@ -114,11 +115,14 @@ def write_table(found: Iterator[list[str]], row: t.RowType, write: Callable[[str
 
 
 def column_widths(row: t.RowType, width: int) -> list[int]:
-    """Widths by the types of the columns, and by their names."""
-    of_types = [
-        min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types
+    """Widths by the types of the columns, and by their names; NULL fits into each.
+
+    :param width: of what has no width by its type: texts, bytes, floating numbers, rows and the like.
+    """
+    of_types = [_type_width(d, width) for d in row.types]
+    return [
+        max(w, len(_NULL), _length(name)) for w, name in zip(of_types, row.names, strict=True)
     ]
-    return [max(w, _length(name)) for w, name in zip(of_types, row.names, strict=True)]
 
 
 def rows_text(count: int) -> str:
@@ -155,20 +159,13 @@ def _cut(text: str, width: int) -> str:
     return "".join(kept) + "..."
 
 
-def _variable(data_type: t.DataType) -> bool:
-    return not isinstance(data_type, tuple(_WIDTHS))
-
-
 _WIDTHS: Final[dict[type[t.DataType], int]] = {
-    t.BooleanType: 7,
+    t.BooleanType: 5,
     t.TinyIntType: 4,
     t.SmallIntType: 6,
     t.IntType: 11,
     t.BigIntType: 20,
-    t.FloatType: 30,
-    t.DoubleType: 30,
     t.DateType: 10,
-    t.TimeType: 8,
 }
 
 
@@ -179,6 +176,6 @@ def _type_width(data_type: Any, width: int) -> int:
         return data_type.precision + 2
     if isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType):
         return 20 + data_type.precision if data_type.precision else 19
-    if isinstance(data_type, t.CharType | t.VarCharType):
-        return min(data_type.length, width)
+    if isinstance(data_type, t.TimeType):
+        return 9 + data_type.precision if data_type.precision else 8
     return width

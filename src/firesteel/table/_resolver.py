@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import UnionType
 from typing import Any, Final
 
@@ -65,11 +66,7 @@ def _expanded(node: tree.Tree, row: t.RowType, resolver: Resolver | None) -> lis
         bound = resolver.resolve(node.arguments[0])
         if not isinstance(bound.type, t.RowType):
             return [node.arguments[0]]
-        prefix = f"{node.arguments[0].name}$" if isinstance(node.arguments[0], tree.Column) else "_c"
-        return [
-            tree.Alias(tree.FunctionCall("GET", (node.arguments[0], tree.Mark(name))), (f"{prefix}{name}",))
-            for name in bound.type.names
-        ]
+        return [tree.FunctionCall("GET", (node.arguments[0], tree.Mark(name))) for name in bound.type.names]
     if isinstance(node, tree.FunctionCall) and any(
         isinstance(a, tree.Columns | tree.ColumnRange) for a in node.arguments
     ):
@@ -212,6 +209,8 @@ class Resolver:
         self.names = names or {}
         self.right = right
         self.calls: list[PendingCall] = []
+        #: references to calls and properties, in the order in which they were seen
+        self.numbers: list[int] = []
         self.properties: list[tuple[str, t.DataType]] = []
         self.overs: list[Any] = []
         self.over_windows: dict[str, Any] = {}
@@ -247,8 +246,18 @@ class Resolver:
             pairs = [x for pair in node.value.items() for x in pair]
             return self.call("MAP", [self.resolve(tree.Value(v)) for v in pairs])
         if isinstance(node.value, Row):
-            return self.call("ROW", [self.resolve(tree.Value(v)) for v in node.value])
+            return self._row([self.resolve(tree.Value(v)) for v in node.value])
         return literal_of(node.value)
+
+    def row_of(self, node: tree.FunctionCall) -> Expression:
+        return self._row(self.operands(node.arguments))
+
+    def _row(self, operands: Sequence[Expression]) -> Expression:
+        """``row(...)``: its fields are called f0, f1 ..."""
+        made = self.call("ROW", operands)
+        assert isinstance(made, Call)
+        types = [o.type for o in operands]
+        return replace(made, type=t.RowType.of([f"f{i}" for i in range(len(types))], types).not_null())
 
     def _typed_value(self, value: Any, data_type: t.DataType) -> Expression:
         made = self.value(tree.Value(value))
@@ -302,6 +311,7 @@ class Resolver:
                 if name == node.name:
                     return InputRef(PROPERTY + i, data_type)
             self.properties.append((node.name, data_type))
+            self.numbers.append(PROPERTY + len(self.properties) - 1)
             return InputRef(PROPERTY + len(self.properties) - 1, data_type)
         raise SqlValidationError(
             f"Property {node.name} is not that of a window of this table.",
@@ -324,6 +334,8 @@ class Resolver:
         if definition is not None and definition.kind is FunctionKind.AGGREGATE:
             return self.aggregate(node, definition)
         operands = self.operands(node.arguments)
+        if node.function == "PLUS" and isinstance(operands[0].type, t.CharType | t.VarCharType):
+            return self.call("CONCAT", [operands[0], bind_cast(self.binder, operands[1], t.VarCharType())])
         if not isinstance(node.function, str):
             assert definition is not None
             return self.user_call(definition, operands)
@@ -372,6 +384,7 @@ class Resolver:
         pending = self.pending(node, definition)
         if pending not in self.calls:
             self.calls.append(pending)
+            self.numbers.append(CALL + len(self.calls) - 1)
         return InputRef(CALL + self.calls.index(pending), pending.type)
 
     def pending(
@@ -429,17 +442,13 @@ class Resolver:
         condition, yes, no = (self.resolve(a) for a in node.arguments)
         return self.call("CASE", [condition, yes, no])
 
-    def similar(self, node: tree.FunctionCall) -> Expression:
-        return self.call(
-            "SIMILAR_TO" if self.binder.catalog.find_function(("SIMILAR",)) is None else "SIMILAR",
-            self.operands(node.arguments),
-        )
-
     def get(self, node: tree.FunctionCall) -> Expression:
         operand, which = self.resolve(node.arguments[0]), node.arguments[1]
         assert isinstance(which, tree.Mark)
         if not isinstance(operand.type, t.RowType):
-            raise SqlValidationError(f"get() is for rows, not for {operand.type}.")
+            raise SqlValidationError(
+                f"get() is for rows, not for {operand.type}.", detail=f"asked for: {which.value}"
+            )
         names = operand.type.names
         index = names.index(which.value) if which.value in names else which.value
         if not isinstance(index, int) or not 0 <= index < len(names):
@@ -449,12 +458,6 @@ class Resolver:
         data_type = operand.type.types[index]
         result = data_type.with_nullability(data_type.nullable or operand.type.nullable)
         return Call("GET", (operand, Literal(index, t.IntType(nullable=False))), result)
-
-    def element_at(self, node: tree.FunctionCall) -> Expression:
-        return self.call(
-            "ITEM" if self.binder.catalog.find_function(("AT",)) is None else "AT",
-            self.operands(node.arguments),
-        )
 
 
 def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Expression:
@@ -481,7 +484,6 @@ _SPECIAL: Final[dict[str, Any]] = {
     "NOT_BETWEEN": Resolver.between,
     "IN": Resolver.in_,
     "IF_THEN_ELSE": Resolver.if_then_else,
-    "SIMILAR": Resolver.similar,
     "GET": Resolver.get,
-    "AT": Resolver.element_at,
+    "ROW": Resolver.row_of,
 }

@@ -10,7 +10,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.types import Row, RowKind
 from firesteel.program.execution import Arriving
 from firesteel.sql.operators.objects import objects_of
-from firesteel.sql.types import RowType
+from firesteel.sql.types import ArrayType, DataType, MapType, RowType
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_schema import TableSchema
 
@@ -61,15 +61,46 @@ class CloseableIterator:
         self.close()
 
 
+class _ResultRow(Row):
+    """A row whose fields have names, and which is printed without them, as PyFlink prints rows of results."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<Row({', '.join(map(repr, self._values))})>"
+
+
+def _without_names(value: Any, data_type: Any) -> Any:
+    """The value with its rows, at any depth, as they are printed."""
+    if isinstance(value, Row) and isinstance(data_type, RowType):
+        made = _ResultRow(*map(_without_names, value._values, data_type.types))
+        made._fields, made._row_kind = value._fields, value._row_kind
+        return made
+    if isinstance(value, list) and isinstance(data_type, ArrayType):
+        return [_without_names(v, data_type.element_type) for v in value]
+    if isinstance(value, dict) and isinstance(data_type, MapType):
+        return {k: _without_names(v, data_type.value_type) for k, v in value.items()}
+    return value
+
+
+def _has_rows(data_type: DataType) -> bool:
+    return isinstance(data_type, RowType) or any(map(_has_rows, data_type.children))
+
+
+def _values(array: Any, data_type: DataType) -> list[Any]:
+    found = objects_of(array, data_type)
+    return [_without_names(v, data_type) for v in found] if _has_rows(data_type) else found
+
+
 def rows_of(columns: Columns, row: RowType) -> Iterator[Row]:
     """Rows with the names of the columns, and their kinds."""
     names = list(row.names)
-    values = [objects_of(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
+    values = [_values(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
     kinds = columns.kinds_or_inserts().tolist()
     fields = zip(*values, strict=True) if values else iter([()] * len(columns))
     for kind, found in zip(kinds, fields, strict=True):
-        made = Row.of_kind(_KINDS[kind], *found)
-        made.set_field_names(names)
+        made = _ResultRow(*found)
+        made._fields, made._row_kind = names, _KINDS[kind]
         yield made
 
 

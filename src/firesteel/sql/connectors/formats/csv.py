@@ -131,6 +131,8 @@ def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, .
             return None
         if format_.dialect.comments and b"#" in block:
             return None
+        if format_.dialect.trim and (b" " in block or b"\t" in block):
+            return None
         if quote is not None and block.count(quote) % 2:
             return None  # a value goes on in the next block
         if escape is not None and escape in block:
@@ -218,6 +220,7 @@ def create(options: FormatOptions) -> CsvTableFormat:
         quote=None if disabled else quote or '"',
         escape=character("escape-character"),
         comments=bool(options["allow-comments"]),
+        trim=bool(options["trim-spaces"]),
     )
     return CsvTableFormat(
         dialect,
@@ -239,6 +242,7 @@ FORMATS: Final = (
             text("array-element-delimiter", ";"),
             text("escape-character"),
             text("null-literal"),
+            boolean("trim-spaces", False),
             refused(
                 "write-bigdecimal-in-scientific-notation", "numbers are written in full", unless=("false",)
             ),
