@@ -42,12 +42,11 @@ def print_result(
     write: Callable[[str], Any] = print,
 ) -> None:
     """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types;
-    else the columns are as wide as what is in them. :param plain: a result of one text alone, such as a
-    plan. :param null: what stands for NULL."""
+    else the columns are as wide as what is in them. :param plain: a result without borders, such as a plan. :param null: what stands for NULL."""
     if plain:
         for part in parts:
-            for text in part.arrays[0].to_pylist():
-                write(text)
+            for fields in texts(part, row, zone):
+                write(", ".join(null if text is None else text for text in fields))
         return
     found = (change for part in parts for change in changes(part, row, zone, null))
     if not streaming:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from firesteel.common.columns import Columns
@@ -25,7 +25,11 @@ _KINDS = tuple(RowKind)
 class CloseableIterator:
     """The rows of a result, as they come. Closing it ends the job."""
 
-    def __init__(self, parts: Iterator[Columns], row: RowType) -> None:
+    def __init__(
+        self, parts: Iterator[Columns], row: RowType, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        """:param begin: what waits until there are rows to be read."""
+        self._begin = begin
         self._parts = parts
         self._row = row
         self._rows: Iterator[Row] = iter(())
@@ -44,6 +48,7 @@ class CloseableIterator:
                 return row
             if self._closed:
                 raise StopIteration
+            self._begin()
             self._rows = rows_of(next(self._parts), self._row)
 
     def close(self) -> None:
@@ -183,12 +188,18 @@ class TableResult:
 
     def collect(self) -> CloseableIterator:
         """The rows, as they come."""
-        return CloseableIterator(self._parts, self._row)
+        return CloseableIterator(self._parts, self._row, self._wait_for_counts)
+
+    def _wait_for_counts(self) -> None:
+        """An INSERT says how many rows were written when its job has ended."""
+        if self._is_count() and self._client is not None:
+            self._client.get_job_execution_result().result()
 
     def print(self) -> None:
         """Print the rows as a table, a changelog with the kinds of its rows."""
         from firesteel.table._printing import print_result
 
+        self._wait_for_counts()
         try:
             print_result(
                 self._parts,

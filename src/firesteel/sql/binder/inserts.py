@@ -211,7 +211,7 @@ def _with_constant(
 
 def _mismatch(table: ResolvedTable, plan: Node, row: t.RowType, cause: str) -> SqlValidationError:
     def shown(of: t.RowType) -> str:
-        return ", ".join(f"{f.name}: {f.data_type.text()}" for f in of.fields)
+        return ", ".join(f"{f.name}: {f.data_type}" for f in of.fields)
 
     return SqlValidationError(
         f"Column types of query result and sink for '{table.name}' do not match.\nCause: {cause}\n\n"
