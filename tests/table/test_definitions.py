@@ -20,11 +20,11 @@ def test_options_are_shown_in_order_of_their_keys_and_nothing_where_there_are_no
         t.execute_sql("CREATE TABLE l LIKE base (EXCLUDING ALL)")
         ((text,),) = rows(t.execute_sql("SHOW CREATE TABLE base"))
         ((bare,),) = rows(t.execute_sql("SHOW CREATE TABLE l"))
-    assert text.endswith("WITH (\n  'connector' = 'filesystem',\n  'format' = 'csv',\n  'path' = '/tmp/b'\n)\n")
-    # A key column stays NOT NULL, partitions stay, a comment does not come along.
-    assert bare.endswith(
-        "(\n  `id` INT NOT NULL,\n  `ts` TIMESTAMP(3)\n)\nPARTITIONED BY (`id`)\n"
+    assert text.endswith(
+        "WITH (\n  'connector' = 'filesystem',\n  'format' = 'csv',\n  'path' = '/tmp/b'\n)\n"
     )
+    # A key column stays NOT NULL, partitions stay, a comment does not come along.
+    assert bare.endswith("(\n  `id` INT NOT NULL,\n  `ts` TIMESTAMP(3)\n)\nPARTITIONED BY (`id`)\n")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,10 @@ def test_options_are_shown_in_order_of_their_keys_and_nothing_where_there_are_no
         ("LIKE base (OVERWRITING CONSTRAINTS)", "Illegal merging strategy 'OVERWRITING' for 'CONSTRAINTS'"),
         ("LIKE base (INCLUDING OPTIONS EXCLUDING OPTIONS)", "can be declared only once"),
         ("PARTITIONED BY (ts) LIKE base", "already has partitions defined"),
-        ("(x INT) DISTRIBUTED BY RANGE(z) INTO 3 BUCKETS WITH ('connector'='datagen')", "Invalid bucket key 'z'"),
+        (
+            "(x INT) DISTRIBUTED BY RANGE(z) INTO 3 BUCKETS WITH ('connector'='datagen')",
+            "Invalid bucket key 'z'",
+        ),
         ("(x INT) DISTRIBUTED INTO 0 BUCKETS WITH ('connector'='datagen')", "Invalid bucket count '0'"),
     ],
 )
@@ -46,7 +49,9 @@ def test_what_a_table_cannot_be_made_of(clause: str, message: str) -> None:
 
 def test_a_comment_stays_where_a_column_is_modified_without_one() -> None:
     with tables() as t:
-        t.execute_sql("CREATE TABLE a (x INT COMMENT 'kept', y INT COMMENT 'old') WITH ('connector'='datagen')")
+        t.execute_sql(
+            "CREATE TABLE a (x INT COMMENT 'kept', y INT COMMENT 'old') WITH ('connector'='datagen')"
+        )
         t.execute_sql("ALTER TABLE a MODIFY (x BIGINT, y BIGINT COMMENT 'new')")
         assert [(r[0], r[1], r[-1]) for r in rows(t.execute_sql("DESCRIBE a"))] == [
             ("x", "BIGINT", "kept"),

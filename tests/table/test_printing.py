@@ -45,6 +45,8 @@ def test_columns_are_as_wide_as_in_flink(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_bytes_inside_of_others_are_shown_in_hexadecimal_digits(capsys: pytest.CaptureFixture[str]) -> None:
     with tables() as t:
-        t.execute_sql("SELECT ARRAY[CAST('ab' AS BYTES)], MAP['k', CAST('c' AS BYTES)], ROW(CAST('d' AS BYTES))").print()
+        t.execute_sql(
+            "SELECT ARRAY[CAST('ab' AS BYTES)], MAP['k', CAST('c' AS BYTES)], ROW(CAST('d' AS BYTES))"
+        ).print()
     shown = capsys.readouterr().out
     assert all(part in shown for part in ("[x'6162']", "{k=x'63'}", "(x'64')"))

@@ -46,8 +46,8 @@ def test_an_aggregate_takes_rows_back() -> None:
     with tables() as t:
         t.create_temporary_function("total", udaf(Total()))
         found = t.sql_query(
-            "SELECT total(n) FROM (SELECT k, MAX(n) AS n FROM (VALUES ('a', 1), ('a', 5), ('b', 2)) AS x(k, n) "
-            "GROUP BY k)"
+            "SELECT total(n) FROM (SELECT k, MAX(n) AS n "
+            "FROM (VALUES ('a', 1), ('a', 5), ('b', 2)) AS x(k, n) GROUP BY k)"
         )
         assert kept(found) == [(7,)]
 

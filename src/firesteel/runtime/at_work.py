@@ -1,4 +1,4 @@
-"""The operator whose code runs now in this thread: for functions that are opened when they are first called."""
+"""The operator whose code runs now in this thread, for functions that are opened at their first call."""
 
 from __future__ import annotations
 

@@ -85,15 +85,15 @@ def _check_distribution(table: CatalogTable) -> None:
         return
     if made.buckets is not None and made.buckets < 1:
         raise TableException(
-            f"Invalid bucket count '{made.buckets}'. The number of buckets for a distributed table must be at "
-            "least 1."
+            f"Invalid bucket count '{made.buckets}'. The number of buckets for a distributed table must be "
+            "at least 1."
         )
     physical = [c.name for c in table.schema.columns if c.kind is ColumnKind.PHYSICAL]
     for key in made.columns:
         if key not in physical:
             raise TableException(
-                f"Invalid bucket key '{key}'. A bucket key for a distribution must reference a physical column "
-                "in the schema.",
+                f"Invalid bucket key '{key}'. A bucket key for a distribution must reference a physical "
+                "column in the schema.",
                 detail=f"Available columns are: [{', '.join(physical)}]",
             )
 
@@ -436,8 +436,10 @@ def _alter_model(env: Any, statement: s.AlterModel, sql: str) -> TableResult:
         return ok(env)
     given = action.options if isinstance(action, s.SetOptions) else action.keys
     if not given:
-        what = "SET does not support empty option" if isinstance(action, s.SetOptions) else (
-            "RESET does not support empty key"
+        what = (
+            "SET does not support empty option"
+            if isinstance(action, s.SetOptions)
+            else ("RESET does not support empty key")
         )
         raise TableException(f"ALTER MODEL {what}.")
     model = home.get_model(path.database, path.name)

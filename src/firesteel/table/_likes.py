@@ -47,8 +47,8 @@ def merged_like(base: CatalogTable, own: CatalogTable, given: Mapping[str, str])
 
 
 def _check(base: CatalogTable, own: CatalogTable, choice: Mapping[str, str]) -> None:
-    """EXCLUDING lets the statement have partitions or a distribution of its own; without them it gets those of
-    the other table all the same, as in Flink."""
+    """EXCLUDING lets the statement have partitions or a distribution of its own; without them it gets those
+    of the other table all the same, as in Flink."""
     for feature, theirs, ours in (
         ("PARTITIONS", base.partition_keys, own.partition_keys),
         ("DISTRIBUTION", base.distribution, own.distribution),

@@ -47,8 +47,8 @@ __all__ = [
 def names_of(
     nodes: Sequence[tree.Tree], bound: Sequence[Expression], resolver: Resolver | None = None, first: int = 0
 ) -> list[str]:
-    """What columns are called: by their own names, an aggregate ``EXPR$2`` by its number among all of them, what is
-    left ``_c0``, ``_c1`` ... by its place.
+    """What columns are called: by their own names, an aggregate ``EXPR$2`` by its number among all of them,
+    what is left ``_c0``, ``_c1`` ... by its place.
 
     :param first: how many columns stand before them.
     """

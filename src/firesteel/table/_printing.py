@@ -42,7 +42,8 @@ def print_result(
     write: Callable[[str], Any] = print,
 ) -> None:
     """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types;
-    else the columns are as wide as what is in them. :param plain: a result without borders, such as a plan. :param null: what stands for NULL."""
+    else the columns are as wide as what is in them. :param plain: a result without borders, such as a plan.
+    :param null: what stands for NULL."""
     if plain:
         for part in parts:
             for fields in texts(part, row, zone):
@@ -119,9 +120,7 @@ def column_widths(row: t.RowType, width: int) -> list[int]:
     :param width: of what has no width by its type: texts, bytes, floating numbers, rows and the like.
     """
     of_types = [_type_width(d, width) for d in row.types]
-    return [
-        max(w, len(_NULL), _length(name)) for w, name in zip(of_types, row.names, strict=True)
-    ]
+    return [max(w, len(_NULL), _length(name)) for w, name in zip(of_types, row.names, strict=True)]
 
 
 def rows_text(count: int) -> str:

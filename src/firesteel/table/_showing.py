@@ -302,9 +302,7 @@ def _describe_model(env: Any, statement: s.Describe) -> TableResult:
     if found is None:
         raise TableException(f"Model with the identifier '{path.summary()}' doesn't exist.")
     model, _ = found
-    row = t.RowType.of(
-        ["name", "type", "null", "is input"], [_TEXT, _TEXT, t.BooleanType(), t.BooleanType()]
-    )
+    row = t.RowType.of(["name", "type", "null", "is input"], [_TEXT, _TEXT, t.BooleanType(), t.BooleanType()])
     given, made = _model_columns(env, model)
     columns = [*((c, True) for c in given), *((c, False) for c in made)]
     rows = [(c.name, c.data_type.text(), c.data_type.nullable, of_input) for c, of_input in columns]

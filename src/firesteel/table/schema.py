@@ -112,7 +112,9 @@ class Schema:
 
         def _keyed(self, key: PrimaryKey) -> Schema.Builder:
             if self._primary_key is not None:
-                raise ProgramError("Multiple primary keys are not supported.", hint="one key of all its columns")
+                raise ProgramError(
+                    "Multiple primary keys are not supported.", hint="one key of all its columns"
+                )
             self._primary_key = key
             return self
 

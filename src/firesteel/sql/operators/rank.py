@@ -178,7 +178,7 @@ class _Batch:
             if name in ranks.ids:
                 self._update(ranks, ranks.ids.index(name), row, end)
                 return
-        if self._keeps_all or len(ranks.keys) < end or end and self._keys[row] < ranks.keys[-1]:
+        if self._keeps_all or len(ranks.keys) < end or (end and self._keys[row] < ranks.keys[-1]):
             self._insert(ranks, row, end)
 
     def _insert(self, ranks: Ranks, row: int, end: int) -> None:

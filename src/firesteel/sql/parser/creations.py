@@ -6,8 +6,8 @@ from typing import Final, NoReturn
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.parser import statements as s
-from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.parser.definitions import DefinitionParser, TableBody
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.parser.tokens import NAME, WORD
 from firesteel.sql.schema import DeclaredSchema
 

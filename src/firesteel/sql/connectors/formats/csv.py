@@ -201,7 +201,8 @@ def _cells(format_: CsvTableFormat, array: pa.Array, data_type: Any) -> pa.Array
         plain = [None if v is None else f"{Decimal(v):f}" for v in texts.to_pylist()]
         return pa.array(plain, pa.string())
     if isinstance(data_type, t.BinaryType | t.VarBinaryType):
-        return pa.array([None if v is None else b64encode(v).decode() for v in array.to_pylist()], pa.string())
+        encoded = [None if v is None else b64encode(v).decode() for v in array.to_pylist()]
+        return pa.array(encoded, pa.string())
     if isinstance(data_type, t.ArrayType):
         flat = _parts(format_, array.values, data_type.element_type)
         ends = array.offsets.to_pylist()

@@ -32,7 +32,7 @@ _WIDE: Final = Context(prec=76)
 
 
 def short_decimals(array: pa.Array) -> pa.Array:
-    """The texts of decimals without zeros at their ends, as Jackson writes a BigDecimal: ``1.1``, ``1E+2``, ``1E-7``."""
+    """The texts of decimals without zeros at their ends, as Jackson writes them: ``1.1``, ``1E+2``."""
     texts = cast_column(array, t.DecimalType(38, array.type.scale), _TEXT, "UTC")
     texts = pc.replace_substring_regex(texts, r"^(-?\d+\.\d*?)0+$", r"\1")
     texts = pc.replace_substring_regex(texts, r"\.$", "")
