@@ -73,12 +73,8 @@ def test_no_rows_are_fetched_of_zero() -> None:
 
 def test_rows_of_results_are_printed_as_pyflink_prints_them() -> None:
     with tables() as t:
-        with (
-            t.sql_query("SELECT 1 AS a, ROW(1, 'x') AS r, ARRAY[ROW(2, 'y')] AS s")
-            .execute()
-            .collect() as found
-        ):
-            (only,) = found
+        made = t.sql_query("SELECT 1 AS a, ROW(1, 'x') AS r, ARRAY[ROW(2, 'y')] AS s").execute()
+        (only,) = made.collect()
     assert str(only) == "<Row(1, <Row(1, 'x')>, [<Row(2, 'y')>])>"
     assert (only.a, only["r"][1], only.as_dict()["a"]) == (1, "x", 1)
 
