@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.table.support import tables
+from tests.table.support import files, tables
 
 COLUMNS = (
     ("CAST(NULL AS BOOLEAN)", 6),
@@ -50,3 +52,15 @@ def test_bytes_inside_of_others_are_shown_in_hexadecimal_digits(capsys: pytest.C
         ).print()
     shown = capsys.readouterr().out
     assert all(part in shown for part in ("[x'6162']", "{k=x'63'}", "(x'64')"))
+
+
+def test_an_insert_is_printed_when_its_job_has_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE f (a INT) {files(tmp_path, 'csv')}")
+        t.execute_sql("INSERT INTO f VALUES (7)").print()
+        assert [path.read_text() for path in tmp_path.rglob("part-*")] == ["7\n"]
+        assert [list(row) for row in t.execute_sql("INSERT INTO f VALUES (8)").collect()] == [[-1]]
+        assert sorted(path.read_text() for path in tmp_path.rglob("part-*")) == ["7\n", "8\n"]
+    assert capsys.readouterr().out == "-1\n"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from firesteel.table import DataTypes
+import pytest
+
+from firesteel.common.errors import FiresteelError
+from firesteel.common.types import Row
+from firesteel.table import DataTypes, Schema
 from firesteel.table.udf import AggregateFunction, FunctionContext, ScalarFunction, udaf, udf
 from tests.table.support import kept, rows, tables
 
@@ -77,3 +81,14 @@ def test_lists_of_a_stream_are_arrays() -> None:
     with tables() as t:
         stream = stream_of(t, [[1, 2], [3]], Types.BASIC_ARRAY(Types.INT()))
         assert rows(t.from_data_stream(stream)) == [([1, 2],), ([3],)]
+
+
+def test_columns_that_a_stream_does_not_have_are_told() -> None:
+    from firesteel.common.typeinfo import Types
+    from tests.table.support import stream_of
+
+    with tables() as t:
+        stream = stream_of(t, [Row(1, "a")], Types.ROW_NAMED(["id", "n"], [Types.INT(), Types.STRING()]))
+        table = t.from_data_stream(stream, Schema.new_builder().column("x", "STRING").build())
+        with pytest.raises(FiresteelError, match="Unable to find a field named 'x'"):
+            table.execute()
