@@ -33,13 +33,13 @@ def test_a_result_is_printed_as_in_flink(capsys: pytest.CaptureFixture[str]) -> 
     with tables() as t:
         query = "SELECT a, COUNT(*) AS n FROM (VALUES ('x'), ('x')) AS t(a) GROUP BY a"
         assert printed(t.execute_sql(query), capsys) == (
-            "+----+---+----------------------+\n"
-            "| op | a |                    n |\n"
-            "+----+---+----------------------+\n"
-            "| +I | x |                    1 |\n"
-            "| -U | x |                    1 |\n"
-            "| +U | x |                    2 |\n"
-            "+----+---+----------------------+\n"
+            "+----+--------------------------------+----------------------+\n"
+            "| op |                              a |                    n |\n"
+            "+----+--------------------------------+----------------------+\n"
+            "| +I |                              x |                    1 |\n"
+            "| -U |                              x |                    1 |\n"
+            "| +U |                              x |                    2 |\n"
+            "+----+--------------------------------+----------------------+\n"
             "3 rows in set\n"
         )
         assert (

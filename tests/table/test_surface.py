@@ -15,7 +15,7 @@ SURFACE: dict[str, Any] = json.loads(
     (Path(__file__).parent / "data" / "surface.json").read_text(encoding="utf-8")
 )
 #: What there is not, and why. The list may only become shorter.
-MISSING = {"Expression.__getattr__": "each method is defined, and another name is an error"}
+MISSING: dict[str, str] = {}
 #: Methods that cannot be called as in PyFlink, and why.
 OTHERWISE = {"Expression.__neg__": "an operator has no further arguments"}
 

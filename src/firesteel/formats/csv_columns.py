@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from array import array
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -24,16 +25,20 @@ from firesteel.common.typeinfo import (
     ListTypeInfo,
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
+    RowTypeInfo,
     TimestampTypeInfo,
     TimeTypeInfo,
     TypeInformation,
+    Types,
 )
+from firesteel.common.types import Row
 
 ColumnConverter = Callable[[Sequence[str]], list[Any]]
 
 _FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[fFdD]?)")
 _HEX_FLOAT: Final = re.compile(r"([+-]?0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[fFdD]?")
 _WIDE: Final = Context(prec=100)
+_BYTE: Final = Types.BYTE()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,10 @@ def _each(function: Callable[[str], Any]) -> ColumnConverter:
     return lambda texts: [function(text.strip()) for text in texts]
 
 
+def _from_base64(text: str) -> bytes:
+    return b64decode(text, validate=True)
+
+
 def _character(text: str) -> str:
     if len(text) != 1:
         raise ValueError("not one character")
@@ -148,10 +157,14 @@ def _plain_converter(column: Column) -> ColumnConverter:
     elif type(type_) in _TIMES:
         return _TIMES[type(type_)]
     element = element_type(type_)
+    if isinstance(type_, PrimitiveArrayTypeInfo) and element == _BYTE:
+        return _each(_from_base64)
+    if isinstance(type_, RowTypeInfo):
+        return _row_converter(column, type_)
     if element is None:
         raise ConfigurationError(
             f"CSV column {column.name!r} cannot have the type {type_}",
-            hint="declare a single value, or an array of them",
+            hint="declare a single value, an array, or a row of them",
         )
     elements = _plain_converter(Column(column.name, element, column.separator, column.scale))
     separator = column.separator
@@ -162,6 +175,25 @@ def _plain_converter(column: Column) -> ColumnConverter:
         return [elements(text.split(separator)) if text else [] for text in texts]
 
     return convert
+
+
+def _row_converter(column: Column, type_: RowTypeInfo) -> ColumnConverter:
+    """A row in one cell: its fields, separated as the elements of an array are."""
+    names = type_.get_field_names()
+    fields = [
+        _plain_converter(Column(f"{column.name}.{name}", field, column.separator, None))
+        for name, field in zip(names, type_.get_field_types(), strict=True)
+    ]
+
+    def one(text: str) -> Row:
+        parts = text.split(column.separator)
+        if len(parts) != len(fields):
+            raise ValueError(f"{len(parts)} fields where {len(fields)} are expected")
+        row = Row(*(field([part])[0] for field, part in zip(fields, parts, strict=True)))
+        row.set_field_names(names)
+        return row
+
+    return lambda texts: [one(text) for text in texts]
 
 
 def element_type(type_: TypeInformation) -> TypeInformation | None:

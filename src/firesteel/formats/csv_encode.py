@@ -20,7 +20,7 @@ def csv_encoder(
     columns: Sequence[Column], dialect: CsvDialect, null_literal: str = "", line_end: str = "\n"
 ) -> RecordEncoder:
     """Return the function that encodes the values of a record as a line."""
-    quote = _quoter(dialect)
+    quote = quoter(dialect)
     cells = [_cell(column, quote) for column in columns]
     delimiter = dialect.delimiter
 
@@ -46,11 +46,12 @@ def _no_record(columns: Sequence[Column], values: object) -> TypeMismatchError:
 
 
 def header_line(columns: Sequence[Column], dialect: CsvDialect, line_end: str = "\n") -> str:
-    quote = _quoter(dialect)
+    quote = quoter(dialect)
     return dialect.delimiter.join(quote(column.name) for column in columns) + line_end
 
 
-def _quoter(dialect: CsvDialect) -> Callable[[str], str]:
+def quoter(dialect: CsvDialect) -> Callable[[str], str]:
+    """Return the function that puts a text in quotes where it needs them."""
     mark, escape = dialect.quote, dialect.escape
     if mark is None:
         return str

@@ -30,6 +30,7 @@ class CsvDialect:
     quote: str | None = '"'
     escape: str | None = None
     comments: bool = False  # skip lines that begin with ``#``
+    trim: bool = False  # leave blanks around a field away, but for those in quotes
 
     def __post_init__(self) -> None:
         for name, value in (("delimiter", self.delimiter), ("quote", self.quote), ("escape", self.escape)):
@@ -77,6 +78,8 @@ def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end:
     delimiter, quote, escape = dialect.delimiter, dialect.quote, dialect.escape
     comments = dialect.comments and "#" in whole
     if (quote is None or quote not in whole) and (escape is None or escape not in whole):
+        if dialect.trim:
+            texts = [delimiter.join(map(_trimmed, line.split(delimiter))) for line in texts]
         if not comments:
             return Records([line.split(delimiter) for line in texts], None, None, len(texts))
         kept = [(i, line) for i, line in enumerate(texts) if not _is_comment(line)]
@@ -87,7 +90,7 @@ def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end:
     lines = io.StringIO(whole, newline="").readlines()
     rows: list[list[str]] = []
     ends: list[int] = []
-    if quote is not None and not comments and (escape is None or escape not in whole):
+    if quote is not None and not comments and not dialect.trim and (escape is None or escape not in whole):
         reader = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
         try:
             for row in reader:
@@ -98,6 +101,10 @@ def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end:
         if len(rows) == len(lines):
             return Records(rows, None, None, len(rows))
     return _parse_carefully(lines, dialect, at_end, rows, ends)
+
+
+def _trimmed(field: str) -> str:
+    return field.strip(" \t")
 
 
 def _is_comment(line: str) -> bool:
@@ -137,6 +144,8 @@ def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[lis
     text, at = lines[line].rstrip("\r\n"), 0
     fields: list[str] = []
     while True:
+        while dialect.trim and text[at : at + 1] in (" ", "\t"):
+            at += 1
         if dialect.quote is not None and text[at : at + 1] == dialect.quote:
             quoted = _quoted_field(lines, line, at + 1, dialect)
             if quoted is None:
@@ -149,6 +158,7 @@ def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[lis
                 raise CsvError(f"{text[at]!r} after a closing quote", line)
         else:
             value, at = _bare_field(text, at, dialect)
+            value = _trimmed(value) if dialect.trim else value
         fields.append(value)
         if at >= len(text):
             return fields, line + 1

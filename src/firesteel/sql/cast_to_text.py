@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -14,12 +15,37 @@ from firesteel.common._java_numbers import double_to_string, float_to_string
 from firesteel.sql import calendars as c, types as t
 from firesteel.sql.values import unit_of
 
-__all__ = ["digits", "fixed_width", "to_text"]
+__all__ = ["digits", "fixed_width", "printed", "to_text"]
 
 
 def to_text(array: pa.Array, source: t.DataType, target: t.DataType, zone: str) -> pa.Array:
     """Return the text of each value, cut or filled to the length of *target*."""
     return sized(_TEXT[type(source)](array, source, zone), target)
+
+
+def printed(array: pa.Array, source: t.DataType, zone: str) -> pa.Array:
+    """Return the text of each value as results show it: as CAST gives it, bytes as ``x'1f'``."""
+    shown = _with_bytes_shown(source)
+    return _TEXT[type(shown)](array, shown, zone)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownBytes(t.DataType):
+    """Stands for BINARY and BYTES where their text is to be read by people."""
+
+
+def _with_bytes_shown(data_type: Any) -> Any:
+    match data_type:
+        case t.BinaryType() | t.VarBinaryType():
+            return _ShownBytes()
+        case t.ArrayType() | t.MultisetType():
+            return replace(data_type, element_type=_with_bytes_shown(data_type.element_type))
+        case t.MapType(key_type=key, value_type=value):
+            return replace(data_type, key_type=_with_bytes_shown(key), value_type=_with_bytes_shown(value))
+        case t.RowType(fields=fields):
+            shown = tuple(replace(f, data_type=_with_bytes_shown(f.data_type)) for f in fields)
+            return replace(data_type, fields=shown)
+    return data_type
 
 
 def sized(array: pa.Array, target: Any) -> pa.Array:
@@ -81,6 +107,10 @@ def _bytes(array: pa.Array, _: Any, __: str) -> pa.Array:
     except pa.ArrowInvalid:  # not UTF-8: Java puts a mark for what it cannot read
         texts = [None if x is None else x.decode("utf-8", "replace") for x in array.to_pylist()]
         return pa.array(texts, pa.string())
+
+
+def _hexadecimal(array: pa.Array, _: Any, __: str) -> pa.Array:
+    return pa.array([None if x is None else f"x'{x.hex()}'" for x in array.to_pylist()], pa.string())
 
 
 # ---- dates and times: bytes of equal width for all rows
@@ -239,6 +269,7 @@ _TEXT: Final[dict[type[t.DataType], Callable[[pa.Array, Any, str], pa.Array]]] =
     t.VarCharType: _characters,
     t.BinaryType: _bytes,
     t.VarBinaryType: _bytes,
+    _ShownBytes: _hexadecimal,
     t.DateType: _date,
     t.TimeType: _time,
     t.TimestampType: _timestamp,

@@ -331,6 +331,16 @@ class CatalogManager:
             raise ObjectNotFoundError(f"Temporary model with identifier '{path.summary()}' does not exist.")
         return False
 
+    def find_model(self, path: ObjectPath) -> tuple[CatalogModel, bool] | None:
+        """A model, and whether it is a temporary one."""
+        temporary = self._temporary_models.get(path)
+        if temporary is not None:
+            return temporary, True
+        catalog = self._catalogs.get(path.catalog)
+        if catalog is None or not catalog.model_exists(path.database, path.name):
+            return None
+        return catalog.get_model(path.database, path.name), False
+
     # ---- modules
 
     def list_modules(self) -> list[str]:
@@ -353,4 +363,7 @@ class CatalogManager:
         unknown = [n for n in names if n not in ("core",)]
         if unknown:
             raise CatalogError(f"No module with name '{unknown[0]}' exists")
+        twice = [n for i, n in enumerate(names) if n in names[:i]]
+        if twice:
+            raise CatalogError(f"Module '{twice[0]}' appears more than once")
         self._modules = list(names)

@@ -92,6 +92,8 @@ def _modify(table: CatalogTable, action: s.ModifyColumns) -> CatalogTable:
         raise TableException("The base table does not define any watermark strategy.", hint="ADD it")
     if action.primary_key is not None and table.schema.primary_key is None:
         raise TableException("The base table does not define any primary key constraint.", hint="ADD it")
+    if action.distribution is not None and table.distribution is None:
+        raise TableException("The base table does not define any distribution.", hint="ADD it")
     return _changed(table, columns, action)
 
 
@@ -151,6 +153,8 @@ def _set(table: CatalogTable, action: s.SetOptions) -> CatalogTable:
 
 
 def _reset(table: CatalogTable, action: s.ResetOptions) -> CatalogTable:
+    if not action.keys:
+        raise TableException("ALTER TABLE RESET does not support empty key", hint="name the keys of options")
     if "connector" in action.keys:
         raise TableException("ALTER TABLE RESET does not support changing 'connector'.")
     return table.with_options({k: v for k, v in table.options.items() if k not in action.keys})

@@ -7,6 +7,7 @@ from typing import Any
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.datastream.data_stream import DataStream
 from firesteel.sql.catalog import ObjectExistsError, TableKind
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table._session import Session
 from firesteel.table.table_descriptor import TableDescriptor
 from firesteel.util.exceptions import TableAlreadyExistException, TableNotExistException
@@ -106,6 +107,10 @@ class CatalogMethods:
 
         if not isinstance(descriptor, TableDescriptor):
             raise ProgramError("Not a TableDescriptor.", detail=f"got {descriptor!r}")
+        if descriptor.get_schema() is None:
+            raise SqlValidationError(
+                "Missing schema in TableDescriptor.", hint=".schema(Schema.new_builder()...build())"
+            )
         table = descriptor._catalog_table()
         resolve_schema(self._session.binder(), table.schema)
         catalogs = self._session.catalogs

@@ -333,5 +333,7 @@ def counts(env: Any, names: Sequence[str], client: Any) -> TableResult:
     """Of an INSERT: -1 for each sink, as in Flink."""
     row = t.RowType.of(list(names), [t.BigIntType() for _ in names])
     columns = columns_of([(-1,) * len(names)], row)
-    made: TableResult = env._result(row, _Few(columns, is_count=True), streaming=False, client=client)
+    made: TableResult = env._result(
+        row, _Few(columns, is_count=True), streaming=False, client=client, plain=True
+    )
     return made

@@ -113,9 +113,7 @@ class RowField:
         return hash((self.name, self.data_type))
 
     def __repr__(self) -> str:
-        return (
-            f"RowField({self.name}, {self.data_type!r}{f', {self.description}' if self.description else ''})"
-        )
+        return f"RowField({self.name}, {self.data_type!r}, {self.description or '...'})"
 
 
 class RowType(DataType):
@@ -215,6 +213,9 @@ class ListViewType(_View):
         super().__init__(False)
         self._element_type = checked_type(element_type, "element type")
 
+    def __repr__(self) -> str:
+        return f"ListViewType({self._element_type!r})"
+
 
 class MapViewType(_View):
     """A ``MapView`` in an accumulator."""
@@ -223,3 +224,6 @@ class MapViewType(_View):
         super().__init__(False)
         self._key_type = checked_type(key_type, "key type")
         self._value_type = checked_type(value_type, "value type")
+
+    def __repr__(self) -> str:
+        return f"MapViewType({self._key_type!r}, {self._value_type!r})"

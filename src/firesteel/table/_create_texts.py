@@ -1,16 +1,18 @@
-"""SHOW CREATE TABLE and SHOW CREATE VIEW."""
+"""SHOW CREATE TABLE, VIEW, CATALOG and MODEL."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
+from firesteel.sql.catalog import CatalogModel, ObjectPath
 from firesteel.sql.parser.dialect import parse_expression
 from firesteel.sql.parser.errors import SqlParserError
 from firesteel.sql.schema import Column, ColumnKind
 
-__all__ = ["create_table_text", "create_view_text", "with_quotes"]
+__all__ = ["create_catalog_text", "create_model_text", "create_table_text", "create_view_text", "with_quotes"]
 
 
 def with_quotes(text: str) -> str:
@@ -74,8 +76,13 @@ def create_table_text(found: Any, table: Any) -> str:
         text += f"{table.distribution}\n"
     if table.partition_keys:
         text += f"PARTITIONED BY ({', '.join(map(_quoted, table.partition_keys))})\n"
-    options = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in table.options.items())
-    return text + f"WITH (\n{options}\n)\n"
+    return text + _options(table.options)
+
+
+def _options(options: Mapping[str, str]) -> str:
+    """In order of the keys, as in Flink; nothing where there are none."""
+    lines = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in sorted(options.items()))
+    return f"WITH (\n{lines}\n)\n" if lines else ""
 
 
 def create_view_text(found: Any, table: Any) -> str:
@@ -84,9 +91,29 @@ def create_view_text(found: Any, table: Any) -> str:
         f"  {_quoted(c.name)}" + (f" COMMENT {_text(c.comment)}" if c.comment else "")
         for c in table.schema.columns
     )
-    comment = f" COMMENT {_text(table.comment)}" if table.comment else ""
+    comment = f"\nCOMMENT {_text(table.comment)}" if table.comment else ""
     query = found.table.expanded_query or found.table.query
     return (
         f"CREATE {'TEMPORARY ' if found.temporary else ''}VIEW {found.path} "
         f"(\n{columns}\n){comment}\nAS {query}\n"
     )
+
+
+def create_catalog_text(name: str, options: Mapping[str, str], comment: str) -> str:
+    """The statement that makes the catalog."""
+    said = f"\nCOMMENT {_text(comment)}" if comment else ""
+    return f"CREATE CATALOG {_quoted(name)}{said}\n{_options(options)}"
+
+
+def create_model_text(
+    path: ObjectPath, model: CatalogModel, given: Sequence[Column], made: Sequence[Column], temporary: bool
+) -> str:
+    """The statement that makes the model.
+
+    :param given: the columns of its input; :param made: those of its output.
+    """
+    text = f"CREATE {'TEMPORARY ' if temporary else ''}MODEL {path}\n"
+    for what, columns in (("INPUT", given), ("OUTPUT", made)):
+        if columns:
+            text += f"{what} ({', '.join(_column(c).strip() for c in columns)})\n"
+    return text + (f"COMMENT {_text(model.comment)}\n" if model.comment else "") + _options(model.options)

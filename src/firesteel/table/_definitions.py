@@ -46,6 +46,7 @@ def _create_table(env: Any, statement: s.CreateTable, sql: str) -> TableResult:
         table = replace(table, schema=_schema_of_query(statement, query))
     resolved = resolve_schema(session.binder(sql), table.schema)
     _check_partition_keys(table, resolved)
+    _check_distribution(table)
     if statement.replace:
         existing = _catalogs(env).find_table(statement.path)
         if existing is not None:
@@ -77,6 +78,26 @@ def _check_partition_keys(table: CatalogTable, schema: Any) -> None:
             )
 
 
+def _check_distribution(table: CatalogTable) -> None:
+    """:raises TableException: no buckets, or buckets by what is not a column of the data."""
+    made = table.distribution
+    if made is None:
+        return
+    if made.buckets is not None and made.buckets < 1:
+        raise TableException(
+            f"Invalid bucket count '{made.buckets}'. The number of buckets for a distributed table must be "
+            "at least 1."
+        )
+    physical = [c.name for c in table.schema.columns if c.kind is ColumnKind.PHYSICAL]
+    for key in made.columns:
+        if key not in physical:
+            raise TableException(
+                f"Invalid bucket key '{key}'. A bucket key for a distribution must reference a physical "
+                "column in the schema.",
+                detail=f"Available columns are: [{', '.join(physical)}]",
+            )
+
+
 def _schema_of_query(statement: s.CreateTable, query: Any) -> DeclaredSchema:
     """CTAS: the columns of the query, with what the statement says of columns beside them."""
     own = {f.name: DeclaredColumn(f.name, data_type=f.data_type) for f in running.plain_row(query.row).fields}
@@ -99,6 +120,12 @@ def _create_view(env: Any, statement: s.CreateView, sql: str) -> TableResult:
         raise TableException(
             "VIEW definition and input fields not match:",
             detail=f"Def fields: [{', '.join(names)}]. Input fields: [{', '.join(plan.row.names)}].",
+        )
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise TableException(
+            f"A column with the same name `{twice[0]}` has been defined in view {path}.",
+            hint="name the columns apart: CREATE VIEW v (a, b) AS ..., or AS in the query",
         )
     comments = statement.comments or (None,) * len(names)
     columns = tuple(
@@ -132,6 +159,8 @@ def _alter_table(env: Any, statement: s.AlterTable, sql: str) -> TableResult:
         if statement.if_exists:
             return ok(env)
         raise env._no_table(".".join(statement.path))
+    if found.table.kind is TableKind.VIEW:
+        raise TableException("ALTER TABLE for a view is not allowed", hint=f"ALTER VIEW {found.path} ...")
     if found.temporary:
         raise TableException(
             f"The table {found.path} is temporary: it cannot be altered.", hint="create it anew"
@@ -153,6 +182,7 @@ def _alter_table(env: Any, statement: s.AlterTable, sql: str) -> TableResult:
             catalog.drop_partition(found.path.database, found.path.name, spec, action.if_exists)
     else:
         table = altered(found.table, action)
+        _check_distribution(table)
         resolve_schema(env._session.binder(sql), table.schema)
         _catalogs(env).alter_table(found.path, table)
     return ok(env)
@@ -265,8 +295,12 @@ def _alter_catalog(env: Any, statement: s.AlterCatalog, sql: str) -> TableResult
     elif isinstance(action, s.SetOptions):
         options = {**options, **action.options}
         make_catalog(statement.name, options)
+    elif not action.keys or "type" in action.keys:
+        what = "changing 'type'" if action.keys else "empty key"
+        raise TableException(f"ALTER CATALOG RESET does not support {what}")
     else:
         options = {k: v for k, v in options.items() if k not in action.keys}
+        make_catalog(statement.name, options)
     kept[statement.name] = (options, comment)
     return ok(env)
 
@@ -373,6 +407,13 @@ def _alter_function(env: Any, statement: s.AlterFunction, sql: str) -> TableResu
 def _create_model(env: Any, statement: s.CreateModel, sql: str) -> TableResult:
     catalogs = _catalogs(env)
     path = catalogs.path(statement.path)
+    if not statement.options:
+        raise TableException(
+            "Model property list can not be empty.", hint="WITH ('provider' = ...) names who answers"
+        )
+    if bool(statement.input.columns) is not bool(statement.output.columns):
+        empty, other = ("Output", "input") if statement.input.columns else ("Input", "output")
+        raise TableException(f"{empty} column list can not be empty with non-empty {other} column list.")
     model = CatalogModel(statement.input, statement.output, dict(statement.options), statement.comment)
     if statement.temporary:
         catalogs.create_temporary_model(path, model, statement.if_not_exists)
@@ -393,6 +434,14 @@ def _alter_model(env: Any, statement: s.AlterModel, sql: str) -> TableResult:
     if isinstance(action, s.RenameTo):
         home.rename_model(path.database, path.name, action.path[-1], statement.if_exists)
         return ok(env)
+    given = action.options if isinstance(action, s.SetOptions) else action.keys
+    if not given:
+        what = (
+            "SET does not support empty option"
+            if isinstance(action, s.SetOptions)
+            else ("RESET does not support empty key")
+        )
+        raise TableException(f"ALTER MODEL {what}.")
     model = home.get_model(path.database, path.name)
     options: Mapping[str, str] = model.options
     if isinstance(action, s.SetOptions):

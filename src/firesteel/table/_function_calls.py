@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from itertools import repeat
 from typing import Any, Final
 
 import pyarrow as pa
 
+from firesteel.common.configuration import Configuration
+from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
 from firesteel.common.types import Row
+from firesteel.runtime.at_work import at_work
+from firesteel.runtime.contexts import TaskRuntimeContext
+from firesteel.runtime.metrics import TaskMetricGroup, TaskMetrics
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.async_options import AsyncScalarOptions
@@ -43,6 +49,30 @@ def rule(inputs: Sequence[t.DataType] | None, result: t.DataType) -> TypeRule:
     return types
 
 
+_WIDE: Final = Context(prec=76)
+
+
+def _context() -> Any:
+    """Where a function runs that is opened now. Constants are computed before a job is there: their functions
+    have metrics that nobody reads."""
+    from firesteel.table.udf import FunctionContext
+
+    operator = at_work()
+    if operator is None:
+        return FunctionContext(TaskMetricGroup(TaskMetrics(), "", ""), {})
+    place = TaskRuntimeContext(operator.context, operator.program, None)
+    return FunctionContext(
+        place.get_metrics_group(),
+        Configuration.from_dict(operator.context.settings).get(GLOBAL_JOB_PARAMETERS),
+        place.get_task_name(),
+        place.get_task_name_with_subtasks(),
+        place.get_number_of_parallel_subtasks(),
+        place.get_max_number_of_parallel_subtasks(),
+        place.get_index_of_this_subtask(),
+        place.get_attempt_number(),
+    )
+
+
 class _Opened:
     """Opens a function once in each process."""
 
@@ -62,10 +92,10 @@ class _Opened:
 
     def opened(self) -> Callable[..., Any]:
         if self._eval is None:
-            from firesteel.table.udf import FunctionContext, UserDefinedFunction
+            from firesteel.table.udf import UserDefinedFunction
 
             if isinstance(self.function, UserDefinedFunction):
-                self.function.open(FunctionContext(None, {}))
+                self.function.open(_context())
                 self._eval = self.function.eval  # type: ignore[attr-defined]  # an aggregate is not called so
             else:
                 self._eval = self.function
@@ -104,7 +134,15 @@ class ScalarCall(_Opened):
         else:
             # Not map(): a StopIteration out of the function would end it, and rows would be missing.
             values = [function(*row) for row in zip(*columns, strict=True)]
-        return column_of_objects(values, site.result)
+        return column_of_objects(_rounded(values, site.result), site.result)
+
+
+def _rounded(values: list[Any], data_type: t.DataType) -> list[Any]:
+    """Decimals with the digits of their type, rounded to even as PyFlink rounds what a function returns."""
+    if not isinstance(data_type, t.DecimalType):
+        return values
+    quantum = Decimal(1).scaleb(-data_type.scale)
+    return [v.quantize(quantum, ROUND_HALF_EVEN, _WIDE) if isinstance(v, Decimal) else v for v in values]
 
 
 def _rows(columns: Sequence[Iterable[Any]], names: Sequence[str], length: int) -> Iterator[Row]:
@@ -242,11 +280,16 @@ class Aggregate:
 
     def _opened(self) -> Any:
         if not self._open:
-            from firesteel.table.udf import FunctionContext
-
-            self.function.open(FunctionContext(None, {}))
+            self.function.open(_context())
             self._open = True
         return self.function
+
+    def implements(self, name: str) -> bool:
+        """Whether the function has a method of its own, and not the one of the base class that raises."""
+        from firesteel.table import udf
+
+        method = getattr(type(self.function), name, None)
+        return method is not None and method.__module__ != udf.__name__
 
     def _arguments(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.names is None:
@@ -326,11 +369,11 @@ class PandasAggregate:
 
     def _function(self) -> Callable[..., Any]:
         if self._call is None:
-            from firesteel.table.udf import AggregateFunction, FunctionContext
+            from firesteel.table.udf import AggregateFunction
 
             function = self.function
             if isinstance(function, AggregateFunction):
-                function.open(FunctionContext(None, {}))
+                function.open(_context())
                 self._call = lambda *args: _evaluated(function, args)
             else:
                 self._call = function

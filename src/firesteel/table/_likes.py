@@ -8,6 +8,7 @@ from typing import Final
 
 from firesteel.sql.catalog import CatalogTable
 from firesteel.sql.schema import ColumnKind, DeclaredSchema
+from firesteel.sql.types import DataType
 from firesteel.util.exceptions import TableException
 
 __all__ = ["merged_like"]
@@ -34,24 +35,40 @@ def merged_like(base: CatalogTable, own: CatalogTable, given: Mapping[str, str])
     }
     if every == "INCLUDING" and "OPTIONS" not in given:
         choice["OPTIONS"] = "INCLUDING"
+    _check(base, own, choice)
     schema = _schema(base.schema, own.schema, choice)
     return replace(
         own,
         schema=schema,
         options=_options(base.options, own.options, choice["OPTIONS"]),
-        partition_keys=own.partition_keys
-        or (base.partition_keys if choice["PARTITIONS"] != "EXCLUDING" else ()),
-        distribution=own.distribution
-        or (base.distribution if choice["DISTRIBUTION"] != "EXCLUDING" else None),
-        comment=own.comment,
+        partition_keys=own.partition_keys or base.partition_keys,
+        distribution=own.distribution or base.distribution,
     )
+
+
+def _check(base: CatalogTable, own: CatalogTable, choice: Mapping[str, str]) -> None:
+    """EXCLUDING lets the statement have partitions or a distribution of its own; without them it gets those
+    of the other table all the same, as in Flink."""
+    for feature, theirs, ours in (
+        ("PARTITIONS", base.partition_keys, own.partition_keys),
+        ("DISTRIBUTION", base.distribution, own.distribution),
+    ):
+        if theirs and ours and choice[feature] != "EXCLUDING":
+            raise TableException(
+                f"The base table already has {feature.lower()} defined.",
+                hint=f"You might want to specify EXCLUDING {feature}.",
+            )
 
 
 def _schema(base: DeclaredSchema, own: DeclaredSchema, choice: Mapping[str, str]) -> DeclaredSchema:
     kinds = {ColumnKind.COMPUTED: "GENERATED", ColumnKind.METADATA: "METADATA"}
     columns = {}
+    # a column of the key stays NOT NULL, with the key or without it
+    key_columns = base.primary_key.columns if base.primary_key is not None else ()
     for column in base.columns:
         feature = kinds.get(column.kind)
+        if column.name in key_columns:
+            column = replace(column, data_type=_not_null(column.data_type))
         if feature is None or choice[feature] != "EXCLUDING":
             columns[column.name] = column
     for column in own.columns:
@@ -78,6 +95,12 @@ def _schema(base: DeclaredSchema, own: DeclaredSchema, choice: Mapping[str, str]
     if key is not None and own.primary_key is not None:
         raise TableException("The base table already has a primary key.", hint="EXCLUDING CONSTRAINTS")
     return DeclaredSchema(tuple(columns.values()), (*watermarks, *own.watermarks), own.primary_key or key)
+
+
+def _not_null(data_type: DataType | str | None) -> DataType | str | None:
+    if isinstance(data_type, str):
+        return data_type if data_type.upper().endswith("NOT NULL") else f"{data_type} NOT NULL"
+    return data_type and data_type.not_null()
 
 
 def _options(base: Mapping[str, str], own: Mapping[str, str], choice: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from firesteel.sql import logical as l, types as t
 from firesteel.sql.binder.aggregates import CALL, PROPERTY, Columns
 from firesteel.sql.binder.over import OVER, SelectBinder
 from firesteel.sql.binder.row_types import common_type, project_to
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift, walk
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift
 from firesteel.sql.functions.registry import FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import _tree as tree
@@ -44,47 +44,37 @@ __all__ = [
 # ---- columns
 
 
-def name_of(
-    node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int], place: int
-) -> str:
-    """What a column is called: its alias, its own name, or by its place: ``_c0``, ``_c1`` ...
+def names_of(
+    nodes: Sequence[tree.Tree], bound: Sequence[Expression], resolver: Resolver | None = None, first: int = 0
+) -> list[str]:
+    """What columns are called: by their own names, an aggregate ``EXPR$2`` by its number among all of them,
+    what is left ``_c0``, ``_c1`` ... by its place.
 
-    :param numbers: of aggregates and properties of windows, which are called ``EXPR$0``, ``EXPR$1`` ...
+    :param first: how many columns stand before them.
     """
+    numbers = resolver.numbers if resolver is not None else ()
+    found = []
+    for place, (node, expression) in enumerate(zip(nodes, bound, strict=True), first):
+        name = _own_name(node)
+        if name is None and isinstance(expression, InputRef) and expression.index in numbers:
+            name = f"EXPR${numbers.index(expression.index)}"
+        found.append(f"_c{place}" if name is None else name)
+    return found
+
+
+def _own_name(node: tree.Tree) -> str | None:
+    """An alias, the name of a column, of a field of it (``r$x``), of a cast of it (``a-STRING``)."""
     if isinstance(node, tree.Alias):
         return node.names[0]
-    return _own_name(node, bound, row, numbers) or f"_c{place}"
-
-
-def _own_name(node: tree.Tree, bound: Expression, row: t.RowType, numbers: Mapping[int, int]) -> str | None:
-    match node:
-        case tree.Column():
-            return node.name
-        case tree.WindowProperty(operand=tree.Column() as column) if (
-            node.name in ("rowtime", "proctime") and column.name in row.names
-        ):
-            return column.name
-        case tree.OverRef():
-            return None
-        case tree.FunctionCall(function="GET", arguments=(tree.Column() as column, which, *_)):
-            return f"{column.name}${getattr(which, 'value', '')}"
-        case tree.TypedCall(function="CAST"):
-            inner = bound.operands[0] if isinstance(bound, Call) and bound.function == "CAST" else bound
-            name = _own_name(node.operand, inner, row, numbers)
-            return None if name is None else f"{name}-{node.data_type}"
-    if isinstance(bound, InputRef) and bound.index in numbers:
-        return f"EXPR${numbers[bound.index]}"
+    if isinstance(node, tree.Column):
+        return node.name
+    if isinstance(node, tree.TypedCall) and node.function == "CAST":
+        name = _own_name(node.operand)
+        return None if name is None else f"{name}-{node.data_type}"
+    if isinstance(node, tree.FunctionCall) and node.function == "GET":
+        name = _own_name(node.arguments[0])
+        return None if name is None else f"{name}${getattr(node.arguments[1], 'value', '')}"
     return None
-
-
-def _names(fields: Sequence[tree.Tree], bound: Sequence[Expression], row: t.RowType) -> list[str]:
-    numbers: dict[int, int] = {}
-    for expression in bound:
-        for e in walk(expression):
-            if isinstance(e, InputRef) and e.index >= CALL:
-                numbers.setdefault(e.index, len(numbers))
-    pairs = enumerate(zip(fields, bound, strict=True))
-    return [name_of(f, b, row, numbers, place) for place, (f, b) in pairs]
 
 
 def projected(node: l.Node, expressions: Sequence[Expression], names: Sequence[str]) -> l.Node:
@@ -107,8 +97,7 @@ def select(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     bound = [resolver.resolve(f) for f in fields]
     if resolver.calls:
         return _grouped(session, node, [], [], fields, bound, resolver)
-    names = _names(fields, bound, node.row)
-    return projected(node, bound, names)
+    return projected(node, bound, names_of(fields, bound))
 
 
 def renamed(node: l.Node, names: Sequence[str]) -> l.Node:
@@ -136,7 +125,7 @@ def add_columns(session: Any, node: l.Node, fields: Sequence[tree.Tree], replace
     resolver = Resolver(session, node.row)
     fields = expand(fields, node.row, resolver)
     bound = [resolver.resolve(f) for f in fields]
-    names = _names(fields, bound, node.row)
+    names = names_of(fields, bound, first=len(node.row.names))
     every = dict(zip(node.row.names, identity(node.row), strict=True))
     for name, expression in zip(names, bound, strict=True):
         if name in every and not replace:
@@ -242,8 +231,7 @@ def _grouped(
         )
     count = len(group), len(calls)
     out = [_moved(b, keys, count, f) for b, f in zip(bound, fields, strict=True)]
-    called = _names(fields, bound, node.row)
-    return projected(made, out, called)
+    return projected(made, out, names_of(fields, bound, resolver))
 
 
 def _moved(
@@ -347,7 +335,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     bound = [resolver.resolve(f) for f in fields]
     columns = Columns(list(identity(node.row)))
     calls = tuple(SelectBinder._placed(p, columns.place, i) for i, p in enumerate(resolver.overs))
-    names = _names(fields, bound, node.row)
+    names = names_of(fields, bound)
     if not calls:
         return projected(node, bound, names)
     project = columns.over(node)
@@ -616,10 +604,7 @@ def flat_aggregate_rows(
     result = pending.type
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
-    key_names = [
-        name_of(k, b, node.row, {}, place)
-        for place, (k, b) in enumerate(zip(key_trees, bound_keys, strict=True))
-    ]
+    key_names = names_of(key_trees, bound_keys)
     row = t.RowType.of(
         t.unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
     )

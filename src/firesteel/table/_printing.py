@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
-
-import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.sql import types as t
-from firesteel.sql.arrow import arrow_type
-from firesteel.sql.cast import cast_column
+from firesteel.sql.cast_to_text import printed
 from firesteel.sql.row_texts import KIND_TEXTS
 
 __all__ = [
@@ -28,7 +24,7 @@ __all__ = [
 ]
 
 _OP: Final = "op"
-_BYTES: Final = (t.BinaryType, t.VarBinaryType)
+_NULL: Final = "<NULL>"
 
 #: The kind of a row, such as ``+I``, and its fields.
 Change = tuple[str, list[str]]
@@ -46,12 +42,12 @@ def print_result(
     write: Callable[[str], Any] = print,
 ) -> None:
     """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types;
-    else the columns are as wide as what is in them. :param plain: a result of one text alone, such as a
-    plan. :param null: what stands for NULL."""
+    else the columns are as wide as what is in them. :param plain: a result without borders, such as a plan.
+    :param null: what stands for NULL."""
     if plain:
         for part in parts:
-            for text in part.arrays[0].to_pylist():
-                write(text)
+            for fields in texts(part, row, zone):
+                write(", ".join(null if text is None else text for text in fields))
         return
     found = (change for part in parts for change in changes(part, row, zone, null))
     if not streaming:
@@ -74,56 +70,10 @@ def changes(columns: Columns, row: t.RowType, zone: str, null: str) -> Iterator[
 def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str | None]]:
     """The rows as texts; NULL is None."""
     found = [
-        cast_column(*_bytes_shown(array, data_type), t.VarCharType(), zone).to_pylist()
+        printed(array, data_type, zone).to_pylist()
         for array, data_type in zip(columns.arrays, row.types, strict=True)
     ]
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
-
-
-def _bytes_shown(array: pa.Array, data_type: t.DataType) -> tuple[pa.Array, t.DataType]:
-    """A column whose bytes are shown as ``x'0aff'``, and its type then."""
-    if not any(isinstance(d, _BYTES) for d in data_type.walk()):
-        return array, data_type
-    shown = _type_shown(data_type)
-    values = [_value_shown(value, data_type) for value in array.to_pylist()]
-    return pa.array(values, arrow_type(shown)), shown
-
-
-def _type_shown(data_type: t.DataType) -> t.DataType:
-    match data_type:
-        case t.BinaryType() | t.VarBinaryType():
-            return t.VarCharType()
-        case t.ArrayType() | t.MultisetType():
-            return replace(data_type, element_type=_type_shown(data_type.element_type))
-        case t.MapType():
-            return t.MapType(
-                key_type=_type_shown(data_type.key_type), value_type=_type_shown(data_type.value_type)
-            )
-        case t.RowType():
-            return t.RowType.of(data_type.names, [_type_shown(d) for d in data_type.types])
-    return data_type
-
-
-def _value_shown(value: Any, data_type: t.DataType) -> Any:
-    """:param value: as Arrow gives it."""
-    if value is None:
-        return None
-    match data_type:
-        case t.BinaryType() | t.VarBinaryType():
-            return f"x'{value.hex()}'"
-        case t.ArrayType():
-            return [_value_shown(v, data_type.element_type) for v in value]
-        case t.MultisetType():
-            return [(_value_shown(k, data_type.element_type), count) for k, count in value]
-        case t.MapType():
-            return [
-                (_value_shown(k, data_type.key_type), _value_shown(v, data_type.value_type)) for k, v in value
-            ]
-        case t.RowType():
-            return {
-                name: _value_shown(v, d) for (name, v), d in zip(value.items(), data_type.types, strict=True)
-            }
-    return value
 
 
 def write_changes(
@@ -165,11 +115,12 @@ def write_table(found: Iterator[list[str]], row: t.RowType, write: Callable[[str
 
 
 def column_widths(row: t.RowType, width: int) -> list[int]:
-    """Widths by the types of the columns, and by their names."""
-    of_types = [
-        min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types
-    ]
-    return [max(w, _length(name)) for w, name in zip(of_types, row.names, strict=True)]
+    """Widths by the types of the columns, and by their names; NULL fits into each.
+
+    :param width: of what has no width by its type: texts, bytes, floating numbers, rows and the like.
+    """
+    of_types = [_type_width(d, width) for d in row.types]
+    return [max(w, len(_NULL), _length(name)) for w, name in zip(of_types, row.names, strict=True)]
 
 
 def rows_text(count: int) -> str:
@@ -206,20 +157,13 @@ def _cut(text: str, width: int) -> str:
     return "".join(kept) + "..."
 
 
-def _variable(data_type: t.DataType) -> bool:
-    return not isinstance(data_type, tuple(_WIDTHS))
-
-
 _WIDTHS: Final[dict[type[t.DataType], int]] = {
-    t.BooleanType: 7,
+    t.BooleanType: 5,
     t.TinyIntType: 4,
     t.SmallIntType: 6,
     t.IntType: 11,
     t.BigIntType: 20,
-    t.FloatType: 30,
-    t.DoubleType: 30,
     t.DateType: 10,
-    t.TimeType: 8,
 }
 
 
@@ -230,6 +174,6 @@ def _type_width(data_type: Any, width: int) -> int:
         return data_type.precision + 2
     if isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType):
         return 20 + data_type.precision if data_type.precision else 19
-    if isinstance(data_type, t.CharType | t.VarCharType):
-        return min(data_type.length, width)
+    if isinstance(data_type, t.TimeType):
+        return 9 + data_type.precision if data_type.precision else 8
     return width

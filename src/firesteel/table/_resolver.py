@@ -66,11 +66,7 @@ def _expanded(node: tree.Tree, row: t.RowType, resolver: Resolver | None) -> lis
         bound = resolver.resolve(node.arguments[0])
         if not isinstance(bound.type, t.RowType):
             return [node.arguments[0]]
-        prefix = f"{node.arguments[0].name}$" if isinstance(node.arguments[0], tree.Column) else "_c"
-        return [
-            tree.Alias(tree.FunctionCall("GET", (node.arguments[0], tree.Mark(name))), (f"{prefix}{name}",))
-            for name in bound.type.names
-        ]
+        return [tree.FunctionCall("GET", (node.arguments[0], tree.Mark(name))) for name in bound.type.names]
     if isinstance(node, tree.FunctionCall) and any(
         isinstance(a, tree.Columns | tree.ColumnRange) for a in node.arguments
     ):
@@ -213,6 +209,8 @@ class Resolver:
         self.names = names or {}
         self.right = right
         self.calls: list[PendingCall] = []
+        #: references to calls and properties, in the order in which they were seen
+        self.numbers: list[int] = []
         self.properties: list[tuple[str, t.DataType]] = []
         self.overs: list[Any] = []
         self.over_windows: dict[str, Any] = {}
@@ -248,8 +246,18 @@ class Resolver:
             pairs = [x for pair in node.value.items() for x in pair]
             return self.call("MAP", [self.resolve(tree.Value(v)) for v in pairs])
         if isinstance(node.value, Row):
-            return self.call("ROW", [self.resolve(tree.Value(v)) for v in node.value])
+            return self._row([self.resolve(tree.Value(v)) for v in node.value])
         return literal_of(node.value)
+
+    def row_of(self, node: tree.FunctionCall) -> Expression:
+        return self._row(self.operands(node.arguments))
+
+    def _row(self, operands: Sequence[Expression]) -> Expression:
+        """``row(...)``: its fields are called f0, f1 ..."""
+        made = self.call("ROW", operands)
+        assert isinstance(made, Call)
+        types = [o.type for o in operands]
+        return replace(made, type=t.RowType.of([f"f{i}" for i in range(len(types))], types).not_null())
 
     def _typed_value(self, value: Any, data_type: t.DataType) -> Expression:
         made = self.value(tree.Value(value))
@@ -303,6 +311,7 @@ class Resolver:
                 if name == node.name:
                     return InputRef(PROPERTY + i, data_type)
             self.properties.append((node.name, data_type))
+            self.numbers.append(PROPERTY + len(self.properties) - 1)
             return InputRef(PROPERTY + len(self.properties) - 1, data_type)
         raise SqlValidationError(
             f"Property {node.name} is not that of a window of this table.",
@@ -373,6 +382,7 @@ class Resolver:
         pending = self.pending(node, definition)
         if pending not in self.calls:
             self.calls.append(pending)
+            self.numbers.append(CALL + len(self.calls) - 1)
         return InputRef(CALL + self.calls.index(pending), pending.type)
 
     def pending(
@@ -440,19 +450,13 @@ class Resolver:
             return self.call("PLUS", operands)
         return self.call("CONCAT", [bind_cast(self.binder, o, t.VarCharType()) for o in operands])
 
-    def row_of(self, node: tree.FunctionCall) -> Expression:
-        """A row; its fields are ``f0``, ``f1`` ... here, and ``EXPR$0`` ... in SQL."""
-        made = self.call("ROW", self.operands(node.arguments))
-        assert isinstance(made, Call)
-        assert isinstance(made.type, t.RowType)
-        names = [f"f{i}" for i in range(len(made.type.fields))]
-        return replace(made, type=t.RowType.of(names, made.type.types).with_nullability(made.type.nullable))
-
     def get(self, node: tree.FunctionCall) -> Expression:
         operand, which = self.resolve(node.arguments[0]), node.arguments[1]
         assert isinstance(which, tree.Mark)
         if not isinstance(operand.type, t.RowType):
-            raise SqlValidationError(f"get() is for rows, not for {operand.type}.")
+            raise SqlValidationError(
+                f"get() is for rows, not for {operand.type}.", detail=f"asked for: {which.value}"
+            )
         names = operand.type.names
         index = names.index(which.value) if which.value in names else which.value
         if not isinstance(index, int) or not 0 <= index < len(names):

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
-from firesteel.sql.binder.tables import resolve
-from firesteel.sql.catalog import TableKind
+from firesteel.sql.binder.tables import resolve, resolve_schema
+from firesteel.sql.catalog import CatalogModel, TableKind
 from firesteel.sql.parser import statements as s
 from firesteel.sql.schema import Column, ColumnKind, ResolvedSchema
 from firesteel.table._collections import rows_result
@@ -54,13 +54,24 @@ def _where(env: Any, path: Sequence[str]) -> tuple[str | None, str | None]:
     return (None, path[0]) if len(path) == 1 else (path[0], path[1])
 
 
+def _existing(env: Any, path: Sequence[str]) -> tuple[str | None, str | None]:
+    """As ``_where``, of a database that exists."""
+    catalog, database = _where(env, path)
+    if database is not None:
+        catalogs = env._session.catalogs
+        home = catalog or catalogs.current_catalog
+        if not catalogs.catalog(home).database_exists(database):
+            raise TableException(f"Database '{home}'.'{database}' doesn't exist.")
+    return catalog, database
+
+
 def _tables(env: Any, statement: s.Show) -> TableResult:
-    catalog, database = _where(env, statement.path)
+    catalog, database = _existing(env, statement.path)
     return _names(env, "table name", env._session.catalogs.list_tables(catalog, database), statement)
 
 
 def _views(env: Any, statement: s.Show) -> TableResult:
-    catalog, database = _where(env, statement.path)
+    catalog, database = _existing(env, statement.path)
     return _names(env, "view name", env._session.catalogs.list_views(catalog, database), statement)
 
 
@@ -131,11 +142,30 @@ def _create_catalog(env: Any, statement: s.Show) -> TableResult:
     name = statement.path[-1]
     env._session.catalogs.catalog(name)
     options, comment = env._session.catalog_options.get(name, ({"type": "generic_in_memory"}, ""))
-    lines = ",\n".join(f"  '{k}' = '{v}'" for k, v in options.items())
-    text = (
-        f"CREATE CATALOG `{name}`" + (f" COMMENT '{comment}'" if comment else "") + f"\nWITH (\n{lines}\n)\n"
-    )
+    from firesteel.table._create_texts import create_catalog_text
+
+    text = create_catalog_text(name, options, comment)
     return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)])
+
+
+def _create_model(env: Any, statement: s.Show) -> TableResult:
+    from firesteel.table._create_texts import create_model_text
+
+    path = env._session.catalogs.path(statement.path)
+    found = env._session.catalogs.find_model(path)
+    if found is None:
+        raise TableException(
+            f"Could not execute SHOW CREATE MODEL. Model with identifier {path} does not exist."
+        )
+    model, temporary = found
+    text = create_model_text(path, model, *_model_columns(env, model), temporary)
+    return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)])
+
+
+def _model_columns(env: Any, model: CatalogModel) -> tuple[Sequence[Column], Sequence[Column]]:
+    """Those of its input, those of its output."""
+    binder = env._session.binder()
+    return resolve_schema(binder, model.input).columns, resolve_schema(binder, model.output).columns
 
 
 _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
@@ -163,6 +193,7 @@ _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
     "CREATE TABLE": _create_table,
     "CREATE VIEW": _create_table,
     "CREATE CATALOG": _create_catalog,
+    "CREATE MODEL": _create_model,
 }
 
 
@@ -265,10 +296,24 @@ def _describe_function(env: Any, statement: s.Describe) -> TableResult:
     return _info(env, rows)
 
 
+def _describe_model(env: Any, statement: s.Describe) -> TableResult:
+    path = env._session.catalogs.path(statement.path)
+    found = env._session.catalogs.find_model(path)
+    if found is None:
+        raise TableException(f"Model with the identifier '{path.summary()}' doesn't exist.")
+    model, _ = found
+    row = t.RowType.of(["name", "type", "null", "is input"], [_TEXT, _TEXT, t.BooleanType(), t.BooleanType()])
+    given, made = _model_columns(env, model)
+    columns = [*((c, True) for c in given), *((c, False) for c in made)]
+    rows = [(c.name, c.data_type.text(), c.data_type.nullable, of_input) for c, of_input in columns]
+    return rows_result(env, row, rows)
+
+
 _DESCRIBE: Final[dict[str, Callable[[Any, s.Describe], TableResult]]] = {
     "TABLE": _describe_table,
     "CATALOG": _describe_catalog,
     "DATABASE": _describe_database,
     "FUNCTION": _describe_function,
     "JOB": describe_job,
+    "MODEL": _describe_model,
 }

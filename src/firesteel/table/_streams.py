@@ -14,6 +14,7 @@ from firesteel.sql.connectors.columns_source import ColumnsSource
 from firesteel.sql.expressions import InputRef
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.schema import ColumnKind
 from firesteel.sql.translate import Translator
 from firesteel.table._conversions import logical_of
@@ -54,6 +55,13 @@ class StreamTable:
         names = self.fields.names
         physical = [c for c in columns if c.kind is ColumnKind.PHYSICAL]
         by_name = {c.name for c in physical} <= set(names)
+        if not by_name and len(physical) != len(names):
+            gone = next(c.name for c in physical if c.name not in names)
+            raise SqlValidationError(
+                f"Unable to find a field named '{gone}' in the records of the stream.",
+                detail=f"they have {', '.join(names)}",
+                hint="declare columns of these names, or as many columns as there are fields",
+            )
         types = list(self.fields.types)
         places: dict[str, int] = {}
         for i, column in enumerate(physical):

@@ -139,6 +139,12 @@ class Expression(Generic[T]):
     def __rpow__(self, other: Any) -> Expression[Any]:
         return Expression(tree_of(other))._call("POWER", self)
 
+    def __getattr__(self, name: str) -> Expression[Any]:
+        """A field of a row: ``col('r').x``."""
+        if name.startswith("_"):
+            raise AttributeError(f"An expression has no attribute {name!r}.")
+        return self.get(name)
+
     def __getitem__(self, index: Any) -> Expression[Any]:
         return self.at(index)
 

@@ -169,7 +169,7 @@ def temporal_overlaps(
     left_time_point: Any, left_temporal: Any, right_time_point: Any, right_temporal: Any
 ) -> Expression[bool]:
     """Whether two spans of time have an instant in common."""
-    return _call("OVERLAPS", left_time_point, left_temporal, right_time_point, right_temporal)
+    return _call("TEMPORAL_OVERLAPS", left_time_point, left_temporal, right_time_point, right_temporal)
 
 
 def date_format(timestamp: Any, format: Any) -> Expression[str]:

@@ -102,14 +102,20 @@ class Schema:
             """Say which columns identify a row. Nobody looks after it."""
             if not column_names:
                 raise ProgramError("A primary key has at least one column.")
-            self._primary_key = PrimaryKey(tuple(map(_name, column_names)))
-            return self
+            return self._keyed(PrimaryKey(tuple(map(_name, column_names))))
 
         def primary_key_named(self, constraint_name: str, *column_names: str) -> Schema.Builder:
             """As ``primary_key``, with a name of the constraint."""
             if not column_names:
                 raise ProgramError("A primary key has at least one column.")
-            self._primary_key = PrimaryKey(tuple(map(_name, column_names)), constraint_name)
+            return self._keyed(PrimaryKey(tuple(map(_name, column_names)), constraint_name))
+
+        def _keyed(self, key: PrimaryKey) -> Schema.Builder:
+            if self._primary_key is not None:
+                raise ProgramError(
+                    "Multiple primary keys are not supported.", hint="one key of all its columns"
+                )
+            self._primary_key = key
             return self
 
         def build(self) -> Schema:

@@ -34,7 +34,15 @@ __all__ = [
 def _trees(fields: tuple[Any, ...]) -> list[tree.Tree]:
     if len(fields) == 1 and isinstance(fields[0], list | tuple):
         fields = tuple(fields[0])
-    return [tree_of(f) for f in fields]
+    return [_tree(f) for f in fields]
+
+
+def _tree(field: Any) -> tree.Tree:
+    """:raises ProgramError: a name, or another constant, stands where an expression is meant."""
+    if not isinstance(field, Expression):
+        shown = f"col({field!r})" if isinstance(field, str) else f"lit({field!r})"
+        raise ProgramError("Not an expression.", detail=f"got {field!r}", hint=shown)
+    return field._tree
 
 
 class Table:
@@ -81,7 +89,7 @@ class Table:
 
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which it holds."""
-        return self._with(plans.filtered(self._session, self._node, tree_of(predicate)))
+        return self._with(plans.filtered(self._session, self._node, _tree(predicate)))
 
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``."""
@@ -239,7 +247,7 @@ class Table:
             ``map_(kinds, code, ...).as_argument("op_mapping")``: codes of kinds, which may be several with
             commas between them; changes of other kinds are left out.
         """
-        return self._with(changelogs.to_changelog(self._node, _trees(arguments)))
+        return self._with(changelogs.to_changelog(self._node, [tree_of(a) for a in arguments]))
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
         """The table whose changes the rows are.
@@ -248,7 +256,7 @@ class Table:
             ``map_(codes, kind, ...).as_argument("op_mapping")``: kinds of codes, which may be several with
             commas between them; it fails at another code.
         """
-        return self._with(changelogs.from_changelog(self._node, _trees(arguments)))
+        return self._with(changelogs.from_changelog(self._node, [tree_of(a) for a in arguments]))
 
     # ---- what it is
 

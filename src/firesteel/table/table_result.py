@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from firesteel.common.columns import Columns
@@ -10,7 +10,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.types import Row, RowKind
 from firesteel.program.execution import Arriving
 from firesteel.sql.operators.objects import objects_of
-from firesteel.sql.types import RowType
+from firesteel.sql.types import ArrayType, DataType, MapType, RowType
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_schema import TableSchema
 
@@ -25,7 +25,11 @@ _KINDS = tuple(RowKind)
 class CloseableIterator:
     """The rows of a result, as they come. Closing it ends the job."""
 
-    def __init__(self, parts: Iterator[Columns], row: RowType) -> None:
+    def __init__(
+        self, parts: Iterator[Columns], row: RowType, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        """:param begin: what waits until there are rows to be read."""
+        self._begin = begin
         self._parts = parts
         self._row = row
         self._rows: Iterator[Row] = iter(())
@@ -44,6 +48,7 @@ class CloseableIterator:
                 return row
             if self._closed:
                 raise StopIteration
+            self._begin()
             self._rows = rows_of(next(self._parts), self._row)
 
     def close(self) -> None:
@@ -61,15 +66,46 @@ class CloseableIterator:
         self.close()
 
 
+class _ResultRow(Row):
+    """A row whose fields have names, and which is printed without them, as PyFlink prints rows of results."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<Row({', '.join(map(repr, self._values))})>"
+
+
+def _without_names(value: Any, data_type: Any) -> Any:
+    """The value with its rows, at any depth, as they are printed."""
+    if isinstance(value, Row) and isinstance(data_type, RowType):
+        made = _ResultRow(*map(_without_names, value._values, data_type.types))
+        made._fields, made._row_kind = value._fields, value._row_kind
+        return made
+    if isinstance(value, list) and isinstance(data_type, ArrayType):
+        return [_without_names(v, data_type.element_type) for v in value]
+    if isinstance(value, dict) and isinstance(data_type, MapType):
+        return {k: _without_names(v, data_type.value_type) for k, v in value.items()}
+    return value
+
+
+def _has_rows(data_type: DataType) -> bool:
+    return isinstance(data_type, RowType) or any(map(_has_rows, data_type.children))
+
+
+def _values(array: Any, data_type: DataType) -> list[Any]:
+    found = objects_of(array, data_type)
+    return [_without_names(v, data_type) for v in found] if _has_rows(data_type) else found
+
+
 def rows_of(columns: Columns, row: RowType) -> Iterator[Row]:
     """Rows with the names of the columns, and their kinds."""
     names = list(row.names)
-    values = [objects_of(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
+    values = [_values(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
     kinds = columns.kinds_or_inserts().tolist()
     fields = zip(*values, strict=True) if values else iter([()] * len(columns))
     for kind, found in zip(kinds, fields, strict=True):
-        made = Row.of_kind(_KINDS[kind], *found)
-        made.set_field_names(names)
+        made = _ResultRow(*found)
+        made._fields, made._row_kind = names, _KINDS[kind]
         yield made
 
 
@@ -152,12 +188,18 @@ class TableResult:
 
     def collect(self) -> CloseableIterator:
         """The rows, as they come."""
-        return CloseableIterator(self._parts, self._row)
+        return CloseableIterator(self._parts, self._row, self._wait_for_counts)
+
+    def _wait_for_counts(self) -> None:
+        """An INSERT says how many rows were written when its job has ended."""
+        if self._is_count() and self._client is not None:
+            self._client.get_job_execution_result().result()
 
     def print(self) -> None:
         """Print the rows as a table, a changelog with the kinds of its rows."""
         from firesteel.table._printing import print_result
 
+        self._wait_for_counts()
         try:
             print_result(
                 self._parts,

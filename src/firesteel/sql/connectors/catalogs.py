@@ -30,12 +30,18 @@ def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
     :raises TableException: there is no such type, or an option is wrong.
     """
     kind = options.get("type")
-    found = _TYPES.get(kind or "")
+    if kind is None:
+        raise TableException(
+            f"Unable to create catalog '{name}'.",
+            detail="Catalog options do not contain an option key 'type' for discovering a catalog.",
+            hint=f"'type' is one of {', '.join(sorted(_TYPES))}",
+        )
+    found = _TYPES.get(kind)
     if found is None:
         raise TableException(
             f"Unable to create catalog '{name}'.",
             detail=f"Could not find any factory for identifier '{kind}'",
-            hint=way_through_spark(kind or "")
+            hint=way_through_spark(kind)
             or f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read "
             "through Spark: t_env.from_spark(spark.table(...))",
         )

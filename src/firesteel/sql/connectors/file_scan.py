@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from firesteel.common.columns import Columns, as_values, columns_in
+from firesteel.common.columns import as_values, columns_in
 from firesteel.connectors.files.errors import naming
 from firesteel.connectors.files.source import FilesSource
 from firesteel.connectors.files.splits import FileRange
@@ -103,7 +103,7 @@ class _Reader(SourceReader):
             found = columns_in(chunk.values)
             of_file = iter(found.arrays)
             arrays = [next(of_file) if c is None else pa.repeat(c, len(found)) for c in constants]
-            yield chunk._replace(values=as_values(Columns(arrays, len(found))))
+            yield chunk._replace(values=as_values(found.with_arrays(arrays)))
 
     def _constants_of(self, file: FileRange) -> list[pa.Scalar | None]:
         path, found = self._constants

@@ -15,7 +15,7 @@ from firesteel.sql import physical as p, types as t
 from firesteel.sql.connectors.factory import TableConnector, TableContext
 from firesteel.sql.connectors.file_scan import FILE_METADATA, FileColumn, TableFilesSource
 from firesteel.sql.connectors.file_sink import TableFileSink, partition_path
-from firesteel.sql.connectors.formats.registry import format_of
+from firesteel.sql.connectors.formats.registry import INSERTS, FileFormat, format_of
 from firesteel.sql.connectors.options import TableOptions, duration, memory, refused, text, word
 from firesteel.sql.connectors.sinks import sink_transformation
 from firesteel.sql.operators.borders import columns_type
@@ -112,7 +112,7 @@ class _Scan:
     reads_metadata: ClassVar[bool] = True
     source: TableFilesSource
     parallelism: int | None
-    changelog_mode: frozenset[str] = frozenset({"+I"})
+    changelog_mode: frozenset[str]
 
     @property
     def bounded(self) -> bool:
@@ -148,16 +148,23 @@ def scan(context: TableContext) -> _Scan:
                     hint=f"the connector 'filesystem' has {', '.join(FILE_METADATA)}",
                 )
         columns.append(FileColumn(kind, name, column.data_type))
+    format_ = format_of(options)
     source = TableFilesSource(
         (_path(options),),
-        format_of(options),
+        format_,
         row,
         tuple(columns),
         options["partition.default-name"],
         options["source.monitor-interval"],
         pattern=_pattern(options),
     )
-    return _Scan(source, options["scan.parallelism"])
+    return _Scan(source, options["scan.parallelism"], _kinds(format_))
+
+
+def _kinds(format_: FileFormat) -> frozenset[str]:
+    """Of the rows that files have: but for formats of changes they are inserted ones."""
+    found: frozenset[str] = getattr(format_, "kinds", INSERTS)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +172,10 @@ class _Target:
     context: TableContext
     format: BulkWriterFactory | Encoder
     row: t.RowType
+    kinds: frozenset[str]
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
-        return frozenset({"+I"})
+        return self.kinds
 
     def attach(self, environment: Any, rows: Any, node: p.Sink) -> SinkTransformation:
         context, options = self.context, self.context.options
@@ -243,7 +251,8 @@ def target(context: TableContext) -> _Target:
     fields = [f for f in context.schema.sink_row.fields if f.name not in keys]
     row = t.RowType.of([f.name for f in fields], [f.data_type for f in fields])
     _in_file(context)
-    return _Target(context, format_of(context.options).writer(row), row)
+    format_ = format_of(context.options)
+    return _Target(context, format_.writer(row), row, _kinds(format_))
 
 
 CONNECTOR: Final = TableConnector(

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns, as_values, columns_in
+from firesteel.runtime.at_work import enter
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark, Marks
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
@@ -96,6 +97,7 @@ class ColumnsOperator(BaseOperator):
         self._collector: ColumnsCollector = collector
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
+        enter(self)
         columns: Any = batch.values
         self.records_in += len(columns)
         start = 0
@@ -194,6 +196,7 @@ class RowwiseOperator(ColumnsOperator):
     reads_watermark: bool = False
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
+        enter(self)
         self.records_in += len(batch.values)
         if self.reads_watermark and batch.marks:
             columns: Any = batch.values

@@ -40,7 +40,7 @@ def columns_of(values: Sequence[Any], row: t.RowType, kinds: bool = False) -> Co
         found = [v._row_kind.value if isinstance(v, Row) else INSERT for v in values]
         of_rows = np.array(found, np.int8) if any(found) else None
     names = row.names
-    if len(names) == 1 and not all(isinstance(v, _ROWS) or hasattr(v, names[0]) for v in values):
+    if len(names) == 1 and _are_bare(values, row.fields[0]):
         fields: Any = [values]
     else:
         rows = [row_fields(v, names) for v in values]
@@ -53,6 +53,13 @@ def columns_of(values: Sequence[Any], row: t.RowType, kinds: bool = False) -> Co
         fields = zip(*rows, strict=True) if rows else [()] * len(names)
     arrays = [_column(list(c), f) for c, f in zip(fields, row.fields, strict=True)]
     return Columns(arrays, count, of_rows)
+
+
+def _are_bare(values: Sequence[Any], column: t.RowField) -> bool:
+    """Whether the values of one column come without rows around them."""
+    if isinstance(column.data_type, t.ArrayType) and all(isinstance(v, list) for v in values):
+        return not all(len(v) == 1 and isinstance(v[0], list | None) for v in values)
+    return not all(isinstance(v, _ROWS) or hasattr(v, column.name) for v in values)
 
 
 def _column(values: list[Any], column: t.RowField) -> pa.Array:

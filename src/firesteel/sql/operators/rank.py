@@ -196,6 +196,8 @@ class _Batch:
 
     def _run_inserts(self, ranks: Ranks, rows: list[int], end: int) -> None:  # hot
         """``_add`` for rows that are never looked for."""
+        if not end:  # LIMIT 0
+            return
         keys, held, items, first = self._keys, ranks.keys, ranks.items, self.first
         if self._numbers:
             self.changes.insert(rows, keys, first, items, held, end)
@@ -219,7 +221,7 @@ class _Batch:
             if name in ranks.ids:
                 self._update(ranks, ranks.ids.index(name), row, end)
                 return
-        if self._keeps_all or len(ranks.keys) < end or self._keys[row] < ranks.keys[-1]:
+        if self._keeps_all or len(ranks.keys) < end or (end and self._keys[row] < ranks.keys[-1]):
             self._insert(ranks, row, end)
 
     def _insert(self, ranks: Ranks, row: int, end: int) -> None:

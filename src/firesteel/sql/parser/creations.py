@@ -7,6 +7,7 @@ from typing import Final, NoReturn
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.parser import statements as s
 from firesteel.sql.parser.definitions import DefinitionParser, TableBody
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.parser.tokens import NAME, WORD
 from firesteel.sql.schema import DeclaredSchema
 
@@ -22,6 +23,7 @@ _FEATURES: Final = (
     "PARTITIONS",
     "WATERMARKS",
 )
+_OVERWRITTEN: Final = ("GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
 
 
 def _refused(what: str) -> NoReturn:
@@ -99,7 +101,14 @@ class CreateParser(DefinitionParser):
         if self.take("("):
             while self.at_any("INCLUDING", "EXCLUDING", "OVERWRITING"):
                 merge = self.advance().upper
-                options[self.expect_any(*_FEATURES)] = merge
+                feature = self.expect_any(*_FEATURES)
+                if merge == "OVERWRITING" and feature not in _OVERWRITTEN:
+                    raise SqlValidationError(
+                        f"Illegal merging strategy 'OVERWRITING' for '{feature}' option."
+                    )
+                if feature in options:
+                    raise SqlValidationError("Each like option feature can be declared only once.")
+                options[feature] = merge
                 self.take(",")
             self.expect(")")
         return s.LikeClause(path, options)

@@ -27,6 +27,7 @@ from firesteel.sql.connectors.formats.json import (
     create as json_format,
     json_texts,
 )
+from firesteel.sql.connectors.formats.message_lines import in_lines
 from firesteel.sql.connectors.formats.messages import (
     MessageReader,
     ReadMessages,
@@ -177,6 +178,11 @@ _OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
     "ogg": _JSON,
 }
 FORMATS: Final = tuple(
-    TableFormat(name=f"{name}-json", options=options, messages=partial(_create, name))
+    TableFormat(
+        name=f"{name}-json",
+        options=options,
+        files=in_lines(partial(_create, name)),
+        messages=partial(_create, name),
+    )
     for name, options in _OPTIONS.items()
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -14,19 +17,20 @@ import pyarrow.csv
 from firesteel.common.columns import Columns
 from firesteel.connectors.files.csv_source import CsvFileSource, CsvFormat
 from firesteel.formats.csv_columns import Column
-from firesteel.formats.csv_encode import csv_encoder
+from firesteel.formats.csv_encode import quoter
 from firesteel.formats.csv_messages import CsvMessageOptions, CsvRowDeserializationSchema
 from firesteel.formats.csv_records import CsvDialect
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
+from firesteel.sql.calendars import with_nulls_of
 from firesteel.sql.connectors.formats.file_types import file_type_info
 from firesteel.sql.connectors.formats.joining import as_lines, as_messages, joined, whole
 from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_line_each
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
-from firesteel.sql.connectors.formats.texts import NUMBERS, plain_texts
-from firesteel.sql.connectors.options import boolean, refused, text
-from firesteel.sql.operators.objects import objects_of
+from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts, short_decimals
+from firesteel.sql.connectors.options import boolean, text
+from firesteel.util.exceptions import TableException
 
 __all__ = ["FORMATS", "CsvTableFormat"]
 
@@ -52,6 +56,7 @@ class CsvTableFormat:
     null: str | None = None
     ignore_errors: bool = False
     separator: str = ";"
+    exponents: bool = True
 
     def _columns(self, row: t.RowType) -> tuple[Column, ...]:
         scales = [f.data_type.scale if isinstance(f.data_type, t.DecimalType) else None for f in row.fields]
@@ -131,6 +136,8 @@ def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, .
             return None
         if format_.dialect.comments and b"#" in block:
             return None
+        if format_.dialect.trim and (b" " in block or b"\t" in block):
+            return None
         if quote is not None and block.count(quote) % 2:
             return None  # a value goes on in the next block
         if escape is not None and escape in block:
@@ -157,22 +164,13 @@ def _texts(format_: CsvTableFormat, row: t.RowType) -> Callable[[Columns], list[
     """Return the function from columns to the texts of their rows."""
     dialect = format_.dialect
     null = format_.null or ""
-    flat = all(
-        isinstance(f.data_type, (*_AT_ONCE, t.TimeType, t.LocalZonedTimestampType)) for f in row.fields
-    )
-    if not flat or dialect.escape is not None:
-        encode = csv_encoder(format_._columns(row), dialect, null, "")
-
-        def one_by_one(columns: Columns) -> list[str]:
-            fields = [objects_of(a, f.data_type) for a, f in zip(columns.arrays, row.fields, strict=True)]
-            return list(map(encode, zip(*fields, strict=True)))
-
-        return one_by_one
+    for field_ in row.fields:
+        _check_written(field_.name, field_.data_type)
 
     def at_once(columns: Columns) -> list[str]:
         cells = []
         for array, data_type in zip(columns.arrays, row.types, strict=True):
-            texts: Any = plain_texts(array, data_type)
+            texts = _cells(format_, array, data_type)
             if not isinstance(data_type, (*NUMBERS, t.BooleanType)):
                 texts = _quoted(texts, dialect)
             cells.append(texts.fill_null(null) if texts.null_count else texts)
@@ -181,12 +179,56 @@ def _texts(format_: CsvTableFormat, row: t.RowType) -> Callable[[Columns], list[
     return at_once
 
 
+def _check_written(name: str, data_type: t.DataType) -> None:
+    """:raises TableException: CSV has no text for it."""
+    if isinstance(data_type, t.ArrayType | t.RowType):
+        for child in data_type.children:
+            _check_written(name, child)
+    elif not isinstance(data_type, (*_AT_ONCE, *TIMES, t.BinaryType, t.VarBinaryType)):
+        raise TableException(
+            f"The format 'csv' has no text for {data_type}.",
+            detail=f"column {name}",
+            hint="write it as JSON, or CAST it to STRING",
+        )
+
+
+def _cells(format_: CsvTableFormat, array: pa.Array, data_type: Any) -> pa.Array:
+    """The texts of a column without quotes; NULL stays NULL. Elements and fields are separated."""
+    if isinstance(data_type, t.DecimalType):
+        texts: pa.Array = short_decimals(array)
+        if format_.exponents:
+            return texts
+        plain = [None if v is None else f"{Decimal(v):f}" for v in texts.to_pylist()]
+        return pa.array(plain, pa.string())
+    if isinstance(data_type, t.BinaryType | t.VarBinaryType):
+        encoded = [None if v is None else b64encode(v).decode() for v in array.to_pylist()]
+        return pa.array(encoded, pa.string())
+    if isinstance(data_type, t.ArrayType):
+        flat = _parts(format_, array.values, data_type.element_type)
+        ends = array.offsets.to_pylist()
+        lists: list[Any] = [format_.separator.join(flat[a:b]) for a, b in pairwise(ends)]
+        return with_nulls_of(pa.array(lists, pa.string()), array)
+    if isinstance(data_type, t.RowType):
+        fields = [_parts(format_, array.field(i), d) for i, d in enumerate(data_type.types)]
+        rows = [format_.separator.join(parts) for parts in zip(*fields, strict=True)]
+        return with_nulls_of(pa.array(rows, pa.string()), array)
+    return plain_texts(array, data_type)
+
+
+def _parts(format_: CsvTableFormat, array: pa.Array, data_type: t.DataType) -> list[str]:
+    null = format_.null or ""
+    return [null if v is None else v for v in _cells(format_, array, data_type).to_pylist()]
+
+
 def _quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
     """Texts in quotes where Jackson writes them: it does for long ones, and for those that have a character
     up to the largest of the special ones."""
     mark = dialect.quote
     if mark is None or not len(texts):
         return texts
+    if dialect.escape is not None:
+        quote = quoter(dialect)
+        return pa.array([None if v is None else quote(v) for v in texts.to_pylist()], pa.string())
     largest = max(map(ord, (dialect.delimiter, mark, "\r")))
     unusual = pc.match_substring_regex(texts, f"[\\x{{0}}-\\x{{{largest:x}}}\\\\]")
     needed = pc.or_(unusual, pc.greater(pc.utf8_length(texts), _LONGEST_CHECKED)).fill_null(False)
@@ -218,6 +260,7 @@ def create(options: FormatOptions) -> CsvTableFormat:
         quote=None if disabled else quote or '"',
         escape=character("escape-character"),
         comments=bool(options["allow-comments"]),
+        trim=bool(options["trim-spaces"]),
     )
     return CsvTableFormat(
         dialect,
@@ -225,6 +268,11 @@ def create(options: FormatOptions) -> CsvTableFormat:
         bool(options["ignore-parse-errors"]),
         options["array-element-delimiter"],
     )
+
+
+def create_messages(options: FormatOptions) -> CsvTableFormat:
+    """As ``create``; in Flink, too, files do not heed the option."""
+    return replace(create(options), exponents=bool(options["write-bigdecimal-in-scientific-notation"]))
 
 
 FORMATS: Final = (
@@ -239,11 +287,10 @@ FORMATS: Final = (
             text("array-element-delimiter", ";"),
             text("escape-character"),
             text("null-literal"),
-            refused(
-                "write-bigdecimal-in-scientific-notation", "numbers are written in full", unless=("false",)
-            ),
+            boolean("trim-spaces", False),
+            boolean("write-bigdecimal-in-scientific-notation", True),
         ),
         files=create,
-        messages=create,
+        messages=create_messages,
     ),
 )

@@ -17,15 +17,17 @@ from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
 from firesteel.formats.changelog_rows import TIME_FORMATS
 from firesteel.formats.json_messages import JsonRowDeserializationSchema
 from firesteel.formats.json_rows import value_encoder
+from firesteel.program.sources import SourceReader
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
 from firesteel.sql.connectors.formats.file_types import file_type_info
 from firesteel.sql.connectors.formats.joining import as_lines, as_messages, joined, whole
 from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
+from firesteel.sql.connectors.formats.message_lines import MessageLines
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_object_each
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
-from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts
+from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts, short_decimals
 from firesteel.sql.connectors.options import boolean, refused, word
 from firesteel.sql.operators.objects import objects_of
 
@@ -58,8 +60,11 @@ class JsonTableFormat:
     ignore_errors: bool = False
     times: str = "SQL"
     ignore_nulls: bool = False
+    plain_decimals: bool = False
 
-    def reader(self, row: t.RowType, columns: tuple[int, ...]) -> LinesReader:
+    def reader(self, row: t.RowType, columns: tuple[int, ...]) -> SourceReader:
+        if self.ignore_errors and columns:  # a field that cannot be read is NULL, as in a message
+            return MessageLines(self).reader(row, columns)
         format_ = JsonFormat(file_type_info(row), self.fail_on_missing, self.ignore_errors)
         rows = JsonFileSource(("-",), format_).create_reader()
         return LinesReader(block_reader(self, row, columns), rows, row, columns)
@@ -159,6 +164,8 @@ def _cells(format_: JsonTableFormat, data_type: t.DataType) -> Callable[[pa.Arra
     separator = "T" if format_.times == "ISO-8601" else " "
     if isinstance(data_type, t.FloatType | t.DoubleType):
         return _floats(data_type)
+    if isinstance(data_type, t.DecimalType) and not format_.plain_decimals:
+        return short_decimals
     if isinstance(data_type, (*NUMBERS, t.BooleanType)):
         return lambda array: plain_texts(array, data_type)
     if isinstance(data_type, TIMES):
@@ -202,6 +209,7 @@ def create(options: FormatOptions) -> JsonTableFormat:
         bool(options["ignore-parse-errors"]),
         options["timestamp-format.standard"],
         bool(options["encode.ignore-null-fields"]),
+        bool(options["encode.decimal-as-plain-number"]),
     )
 
 
@@ -213,8 +221,9 @@ OPTIONS: Final = (
     word("timestamp-format.standard", ("SQL", "ISO-8601"), "SQL"),
     refused("map-null-key.mode", _NULL_KEYS, _FILTER, unless=("FAIL",)),
     boolean("encode.ignore-null-fields", False),
-    refused("encode.decimal-as-plain-number", "numbers are written in full", unless=("true",)),
+    boolean("encode.decimal-as-plain-number", False),
     refused("map-null-key.literal", _NULL_KEYS, _FILTER),
-    refused("decode.json-parser.enabled", "it chooses between two parsers of Flink"),
+    # which of two parsers Flink takes: what they read is the same
+    boolean("decode.json-parser.enabled", True),
 )
 FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create, messages=create),)

@@ -15,6 +15,7 @@ from firesteel.formats.raw import RawFormatDeserializationSchema, RawFormatSeria
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.formats.file_types import file_type_info
+from firesteel.sql.connectors.formats.message_lines import in_lines
 from firesteel.sql.connectors.formats.messages import MessageReader, ReadMessages, have_bodies
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.options import text, word
@@ -153,6 +154,7 @@ FORMATS: Final = (
             text("charset", "UTF-8"),
             word("endianness", ("big-endian", "little-endian"), "big-endian"),
         ),
+        files=in_lines(create),
         messages=create,
     ),
 )

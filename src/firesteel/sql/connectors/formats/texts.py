@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.cast import cast_column
 
-__all__ = ["NUMBERS", "TIMES", "plain_texts"]
+__all__ = ["NUMBERS", "TIMES", "plain_texts", "short_decimals"]
 
 NUMBERS: Final = (
     t.TinyIntType,
@@ -23,6 +24,23 @@ NUMBERS: Final = (
 )
 TIMES: Final = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
 _TEXT: Final = t.VarCharType(t.MAX_LENGTH)
+
+
+#: Stripped texts that BigDecimal writes with an exponent: whole ones that end with 0, and very small ones.
+_WITH_EXPONENT: Final = r"^-?([1-9]\d*0|0\.0{6}.*)$"
+_WIDE: Final = Context(prec=76)
+
+
+def short_decimals(array: pa.Array) -> pa.Array:
+    """The texts of decimals without zeros at their ends, as Jackson writes them: ``1.1``, ``1E+2``."""
+    texts = cast_column(array, t.DecimalType(38, array.type.scale), _TEXT, "UTC")
+    texts = pc.replace_substring_regex(texts, r"^(-?\d+\.\d*?)0+$", r"\1")
+    texts = pc.replace_substring_regex(texts, r"\.$", "")
+    special = pc.match_substring_regex(texts, _WITH_EXPONENT)
+    if not pc.any(special).as_py():
+        return texts
+    found = [None if v is None else str(Decimal(v).normalize(_WIDE)) for v in texts.to_pylist()]
+    return pa.array(found, pa.string())
 
 
 def plain_texts(array: pa.Array, data_type: t.DataType, separator: str = " ") -> pa.Array | None:

@@ -543,9 +543,9 @@ class UserKernel(LoopKernel):
 
 
 def _has(function: Any, name: str) -> bool:
-    """Whether a function has a method of its own, and not the one of PyFlink's base class that raises."""
-    method = getattr(type(function), name, None)
-    return method is not None and "table" not in method.__module__.split(".")
+    """Whether a function has a method; who wraps one says what the user has implemented."""
+    implements = getattr(function, "implements", None)
+    return getattr(type(function), name, None) is not None if implements is None else bool(implements(name))
 
 
 def of_user(what: KernelCall, function: Any) -> Kernel:

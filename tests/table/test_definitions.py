@@ -1,0 +1,117 @@
+"""What statements make of tables, catalogs and models, as Flink 2.3 shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from firesteel.common.errors import FiresteelError
+from tests.table.support import rows, tables
+
+BASE = (
+    "CREATE TABLE base (id INT, ts TIMESTAMP(3), c AS id + 1, WATERMARK FOR ts AS ts, "
+    "PRIMARY KEY (id) NOT ENFORCED) COMMENT 'of base' PARTITIONED BY (id) "
+    "WITH ('path' = '/tmp/b', 'connector' = 'filesystem', 'format' = 'csv')"
+)
+
+
+def test_options_are_shown_in_order_of_their_keys_and_nothing_where_there_are_none() -> None:
+    with tables() as t:
+        t.execute_sql(BASE)
+        t.execute_sql("CREATE TABLE l LIKE base (EXCLUDING ALL)")
+        ((text,),) = rows(t.execute_sql("SHOW CREATE TABLE base"))
+        ((bare,),) = rows(t.execute_sql("SHOW CREATE TABLE l"))
+    assert text.endswith(
+        "WITH (\n  'connector' = 'filesystem',\n  'format' = 'csv',\n  'path' = '/tmp/b'\n)\n"
+    )
+    # A key column stays NOT NULL, partitions stay, a comment does not come along.
+    assert bare.endswith("(\n  `id` INT NOT NULL,\n  `ts` TIMESTAMP(3)\n)\nPARTITIONED BY (`id`)\n")
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("LIKE base (OVERWRITING CONSTRAINTS)", "Illegal merging strategy 'OVERWRITING' for 'CONSTRAINTS'"),
+        ("LIKE base (INCLUDING OPTIONS EXCLUDING OPTIONS)", "can be declared only once"),
+        ("PARTITIONED BY (ts) LIKE base", "already has partitions defined"),
+        (
+            "(x INT) DISTRIBUTED BY RANGE(z) INTO 3 BUCKETS WITH ('connector'='datagen')",
+            "Invalid bucket key 'z'",
+        ),
+        ("(x INT) DISTRIBUTED INTO 0 BUCKETS WITH ('connector'='datagen')", "Invalid bucket count '0'"),
+    ],
+)
+def test_what_a_table_cannot_be_made_of(clause: str, message: str) -> None:
+    with tables() as t:
+        t.execute_sql(BASE)
+        with pytest.raises(FiresteelError, match=message):
+            t.execute_sql(f"CREATE TABLE l {clause}")
+
+
+def test_a_comment_stays_where_a_column_is_modified_without_one() -> None:
+    with tables() as t:
+        t.execute_sql(
+            "CREATE TABLE a (x INT COMMENT 'kept', y INT COMMENT 'old') WITH ('connector'='datagen')"
+        )
+        t.execute_sql("ALTER TABLE a MODIFY (x BIGINT, y BIGINT COMMENT 'new')")
+        assert [(r[0], r[1], r[-1]) for r in rows(t.execute_sql("DESCRIBE a"))] == [
+            ("x", "BIGINT", "kept"),
+            ("y", "BIGINT", "new"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("ALTER TABLE v SET ('a' = 'b')", "ALTER TABLE for a view is not allowed"),
+        ("ALTER TABLE a RESET ()", "does not support empty key"),
+        ("ALTER TABLE a MODIFY DISTRIBUTION INTO 5 BUCKETS", "does not define any distribution"),
+        ("CREATE VIEW w (y, y) AS SELECT x, x FROM a", "A column with the same name `y` has been defined"),
+        ("SHOW TABLES FROM nope", "Database 'default_catalog'.'nope' doesn't exist"),
+        ("SHOW VIEWS IN nope.x", "A catalog with name \\[nope\\] does not exist"),
+        ("ALTER CATALOG c RESET ('type')", "does not support changing 'type'"),
+        ("ALTER CATALOG c RESET ()", "does not support empty key"),
+        ("CREATE CATALOG d WITH ('x' = 'y')", "Unable to create catalog 'd'"),
+        ("USE MODULES core, core", "appears more than once"),
+        ("CREATE MODEL m INPUT (a INT) OUTPUT (b INT)", "property list can not be empty"),
+        ("CREATE MODEL m INPUT (a INT) WITH ('provider' = 'p')", "Output column list can not be empty"),
+        ("ALTER MODEL ask SET ()", "does not support empty option"),
+        ("DESCRIBE MODEL nope", "Model with the identifier"),
+    ],
+)
+def test_statements_that_cannot_be_meant(statement: str, message: str) -> None:
+    with tables() as t:
+        t.execute_sql("CREATE TABLE a (x INT) WITH ('connector'='datagen')")
+        t.execute_sql("CREATE VIEW v AS SELECT * FROM a")
+        t.execute_sql("CREATE CATALOG c WITH ('type' = 'generic_in_memory')")
+        t.execute_sql("CREATE MODEL ask INPUT (q STRING) OUTPUT (a STRING) WITH ('provider' = 'p')")
+        with pytest.raises(FiresteelError, match=message):
+            t.execute_sql(statement)
+
+
+def test_models_are_described_and_shown_as_they_were_made() -> None:
+    with tables() as t:
+        t.execute_sql(
+            "CREATE TEMPORARY MODEL m INPUT (a INT, b STRING) OUTPUT (c DOUBLE) COMMENT 'it''s' "
+            "WITH ('x' = 'y', 'provider' = 'p')"
+        )
+        assert rows(t.execute_sql("DESCRIBE MODEL m")) == [
+            ("a", "INT", True, True),
+            ("b", "STRING", True, True),
+            ("c", "DOUBLE", True, False),
+        ]
+        ((text,),) = rows(t.execute_sql("SHOW CREATE MODEL m"))
+        assert text == (
+            "CREATE TEMPORARY MODEL `default_catalog`.`default_database`.`m`\n"
+            "INPUT (`a` INT, `b` VARCHAR(2147483647))\nOUTPUT (`c` DOUBLE)\nCOMMENT 'it''s'\n"
+            "WITH (\n  'provider' = 'p',\n  'x' = 'y'\n)\n"
+        )
+
+
+def test_catalogs_and_views_are_shown_with_their_comments() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE CATALOG c COMMENT 'it''s' WITH ('type' = 'generic_in_memory')")
+        t.execute_sql("CREATE VIEW v (x) COMMENT 'one' AS SELECT 1")
+        ((catalog,),) = rows(t.execute_sql("SHOW CREATE CATALOG c"))
+        ((view,),) = rows(t.execute_sql("SHOW CREATE VIEW v"))
+    assert catalog == "CREATE CATALOG `c`\nCOMMENT 'it''s'\nWITH (\n  'type' = 'generic_in_memory'\n)\n"
+    assert "(\n  `x`\n)\nCOMMENT 'one'\nAS SELECT 1" in view

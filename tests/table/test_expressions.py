@@ -1,0 +1,106 @@
+"""Columns of the Table API: their names, their types, what may stand where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import FiresteelError
+from firesteel.table import DataTypes, Schema, TableDescriptor
+from firesteel.table.expressions import array, col, lit, map_, row, temporal_overlaps
+from tests.table.support import rows, tables
+
+
+def _names(table: Any) -> list[str]:
+    return list(table.get_schema().get_field_names())
+
+
+def test_columns_are_called_by_their_places_aggregates_by_their_numbers() -> None:
+    with tables() as t:
+        base = t.from_elements([(1, "a", 1.5)], ["id", "k", "v"])
+        assert _names(base.select(col("id"), col("id") + 1, col("v").abs)) == ["id", "_c1", "_c2"]
+        assert _names(base.add_columns(col("id") + 1)) == ["id", "k", "v", "_c3"]
+        assert _names(
+            base.select(col("id").cast(DataTypes.STRING()), col("id").try_cast(DataTypes.INT()))
+        ) == [
+            "id-STRING",
+            "_c1",
+        ]
+        grouped = base.group_by(col("k")).select(
+            col("k"), col("id").sum.alias("s"), col("v").avg, col("v").max
+        )
+        assert _names(grouped) == ["k", "s", "EXPR$1", "EXPR$2"]
+
+
+def test_fields_of_rows_are_f0_and_so_on_and_attributes() -> None:
+    with tables() as t:
+        one = t.from_elements([(1,)], ["id"]).select(row(1, "x").alias("r"))
+        assert _names(one.select(col("r").flatten)) == ["r$f0", "r$f1"]
+        assert rows(one.select(col("r").f0, col("r").get(1))) == [(1, "x")]
+        inner = one.select(row(2, "y").flatten, col("r").f1)
+        assert _names(inner) == ["_c0", "_c1", "r$f1"]
+
+
+def test_elements_patterns_spans_and_texts() -> None:
+    with tables() as t:
+        base = t.from_elements([(1, "a")], ["id", "k"])
+        day = lit("2020-01-02").to_date
+        chosen = base.select(
+            array(1, 2, 3).at(2),
+            map_("a", 1)["a"],
+            col("k").similar("[a-b]"),
+            temporal_overlaps(day, lit(1).days, day, lit(2).days),
+            col("k") + 1,
+        )
+        assert rows(chosen) == [(2, 1, True, True, "a1")]
+
+
+@pytest.mark.parametrize(
+    "take", [lambda b: b.select("id"), lambda b: b.group_by("id"), lambda b: b.filter(True)]
+)
+def test_constants_are_no_expressions(take: Any) -> None:
+    with tables() as t, pytest.raises(FiresteelError, match="Not an expression"):
+        take(t.from_elements([(1,)], ["id"]))
+
+
+def test_no_rows_are_fetched_of_zero() -> None:
+    with tables() as t:
+        base = t.from_elements([(1,), (2,)], ["id"])
+        assert rows(base.fetch(0)) == []
+        assert rows(base.order_by(col("id")).fetch(0)) == []
+
+
+def test_rows_of_results_are_printed_as_pyflink_prints_them() -> None:
+    with tables() as t:
+        made = t.sql_query("SELECT 1 AS a, ROW(1, 'x') AS r, ARRAY[ROW(2, 'y')] AS s").execute()
+        (only,) = made.collect()
+    assert str(only) == "<Row(1, <Row(1, 'x')>, [<Row(2, 'y')>])>"
+    assert (only.a, only["r"][1], only.as_dict()["a"]) == (1, "x", 1)
+
+
+def test_schemas_have_one_key_and_tables_a_schema() -> None:
+    with pytest.raises(FiresteelError, match="Multiple primary keys"):
+        Schema.new_builder().primary_key("a").primary_key("b")
+    with tables() as t, pytest.raises(FiresteelError, match="Missing schema"):
+        t.create_temporary_table("x", TableDescriptor.for_connector("datagen").build())
+
+
+def test_types_are_shown_as_in_pyflink() -> None:
+    assert (
+        repr(DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())]))
+        == "RowType(RowField(a, IntType(true), ...))"
+    )
+    assert (
+        repr(DataTypes.MAP_VIEW(DataTypes.INT(), DataTypes.INT()))
+        == "MapViewType(IntType(true), IntType(true))"
+    )
+
+
+def test_an_unknown_attribute_is_a_field_that_is_not_there() -> None:
+    with tables() as t:
+        base = t.from_elements([("a",)], ["k"])
+        with pytest.raises(FiresteelError, match="get\\(\\) is for rows") as failure:
+            base.select(col("k").uppercase)
+        assert "uppercase" in str(failure.value)
+        assert not hasattr(col("k"), "_nothing")

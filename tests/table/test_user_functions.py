@@ -1,0 +1,94 @@
+"""Functions of users: what they are told, and which of their methods count."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import FiresteelError
+from firesteel.common.types import Row
+from firesteel.table import DataTypes, Schema
+from firesteel.table.udf import AggregateFunction, FunctionContext, ScalarFunction, udaf, udf
+from tests.table.support import kept, rows, tables
+
+
+class Total(AggregateFunction):
+    """The module of this class has ``table`` in its name, as PyFlink's own has."""
+
+    def create_accumulator(self) -> list[int]:
+        return [0]
+
+    def accumulate(self, accumulator: list[int], value: int) -> None:
+        accumulator[0] += value
+
+    def retract(self, accumulator: list[int], value: int) -> None:
+        accumulator[0] -= value
+
+    def get_value(self, accumulator: list[int]) -> int:
+        return accumulator[0]
+
+    def get_result_type(self) -> Any:
+        return DataTypes.BIGINT()
+
+    def get_accumulator_type(self) -> Any:
+        return DataTypes.ARRAY(DataTypes.BIGINT())
+
+
+class Told(ScalarFunction):
+    def open(self, function_context: FunctionContext) -> None:
+        self.said = function_context.get_job_parameter("said", "nothing")
+        self.calls = function_context.get_metric_group().counter("calls")
+
+    def eval(self, value: int) -> str:
+        self.calls.inc()
+        return f"{value}: {self.said}"
+
+
+def test_an_aggregate_takes_rows_back() -> None:
+    with tables() as t:
+        t.create_temporary_function("total", udaf(Total()))
+        found = t.sql_query(
+            "SELECT total(n) FROM (SELECT k, MAX(n) AS n "
+            "FROM (VALUES ('a', 1), ('a', 5), ('b', 2)) AS x(k, n) GROUP BY k)"
+        )
+        assert kept(found) == [(7,)]
+
+
+def test_functions_know_parameters_and_count() -> None:
+    with tables() as t:
+        t.get_config().set("pipeline.global-job-parameters", "said:something")
+        t.create_temporary_function("told", udf(Told(), result_type=DataTypes.STRING()))
+        assert rows(t.sql_query("SELECT told(n) FROM (VALUES 1, 2) AS x(n)")) == [
+            ("1: something",),
+            ("2: something",),
+        ]
+        assert rows(t.sql_query("SELECT told(1)"))[0][0].startswith("1: ")
+
+
+def test_decimals_of_functions_are_rounded_to_even() -> None:
+    with tables() as t:
+        half = udf(lambda _: Decimal("12.345"), result_type=DataTypes.DECIMAL(10, 2))
+        t.create_temporary_function("half", half)
+        assert rows(t.sql_query("SELECT half(n) FROM (VALUES 1) AS x(n)")) == [(Decimal("12.34"),)]
+
+
+def test_lists_of_a_stream_are_arrays() -> None:
+    from firesteel.common.typeinfo import Types
+    from tests.table.support import stream_of
+
+    with tables() as t:
+        stream = stream_of(t, [[1, 2], [3]], Types.BASIC_ARRAY(Types.INT()))
+        assert rows(t.from_data_stream(stream)) == [([1, 2],), ([3],)]
+
+
+def test_columns_that_a_stream_does_not_have_are_told() -> None:
+    from firesteel.common.typeinfo import Types
+    from tests.table.support import stream_of
+
+    with tables() as t:
+        stream = stream_of(t, [Row(1, "a")], Types.ROW_NAMED(["id", "n"], [Types.INT(), Types.STRING()]))
+        table = t.from_data_stream(stream, Schema.new_builder().column("x", "STRING").build())
+        with pytest.raises(FiresteelError, match="Unable to find a field named 'x'"):
+            table.execute()
