@@ -115,3 +115,19 @@ def test_catalogs_and_views_are_shown_with_their_comments() -> None:
         ((view,),) = rows(t.execute_sql("SHOW CREATE VIEW v"))
     assert catalog == "CREATE CATALOG `c`\nCOMMENT 'it''s'\nWITH (\n  'type' = 'generic_in_memory'\n)\n"
     assert "(\n  `x`\n)\nCOMMENT 'one'\nAS SELECT 1" in view
+
+
+def test_functions_of_a_catalog_are_described() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE FUNCTION f AS 'tests.table.described.plus_one' LANGUAGE PYTHON")
+        assert rows(t.execute_sql("DESCRIBE FUNCTION f")) == [
+            ("is system function", "false"),
+            ("is temporary", "false"),
+            ("class name", "tests.table.described.plus_one"),
+            ("function language", "PYTHON"),
+            ("resource uris", "[]"),
+        ]
+        assert rows(t.execute_sql("DESCRIBE FUNCTION EXTENDED f"))[-1] == (
+            "signature",
+            "default_catalog.default_database.f(*)",
+        )

@@ -92,3 +92,26 @@ def test_columns_that_a_stream_does_not_have_are_told() -> None:
         table = t.from_data_stream(stream, Schema.new_builder().column("x", "STRING").build())
         with pytest.raises(FiresteelError, match="Unable to find a field named 'x'"):
             table.execute()
+
+
+def test_maps_of_a_stream_are_maps() -> None:
+    from firesteel.common.typeinfo import Types
+    from tests.table.support import stream_of
+
+    with tables() as t:
+        stream = stream_of(t, [{"a": 1}, {"b": 2, "f0": 3}], Types.MAP(Types.STRING(), Types.INT()))
+        assert rows(t.from_data_stream(stream)) == [({"a": 1},), ({"b": 2, "f0": 3},)]
+
+
+def test_a_stream_has_the_columns_of_its_schema_by_name_or_by_place() -> None:
+    with tables() as t:
+        query = t.sql_query("SELECT 1 AS a, CAST(2 AS BIGINT) AS b")
+        named = Schema.new_builder().column("b", "BIGINT").column("a", "BIGINT").build()
+        placed = Schema.new_builder().column("x", "BIGINT").column("y", "BIGINT").build()
+        narrow = Schema.new_builder().column("a", "INT").column("b", "INT").build()
+        with t.to_changelog_stream(query, named).execute_and_collect() as found:
+            assert list(found) == [Row(b=2, a=1)]
+        with t.to_changelog_stream(query, placed).execute_and_collect() as found:
+            assert list(found) == [Row(x=1, y=2)]
+        with pytest.raises(FiresteelError, match="do not match"):
+            t.to_changelog_stream(query, narrow)

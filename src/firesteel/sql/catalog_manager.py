@@ -258,6 +258,17 @@ class CatalogManager:
             return None
         return catalog.get_function(path.database, path.name)
 
+    def find_permanent_function(self, parts: Sequence[str]) -> CatalogFunction | None:
+        """A function of a catalog that no temporary or built-in one hides."""
+        if len(parts) == 1:
+            name = parts[0]
+            hidden = "core" in self._modules and self._builtin(name.upper()) is not None
+            if hidden or name.lower() in self._temporary_system_functions:
+                return None
+        found = self._find_catalog_function(parts)
+        temporary = self._function_path(self.path(parts)) in self._temporary_functions
+        return None if temporary else found
+
     @staticmethod
     def _function_path(path: ObjectPath) -> ObjectPath:
         return ObjectPath(path.catalog, path.database, path.name.lower())

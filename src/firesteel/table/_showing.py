@@ -9,7 +9,8 @@ from typing import Any, Final
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
 from firesteel.sql.binder.tables import resolve, resolve_schema
-from firesteel.sql.catalog import CatalogModel, TableKind
+from firesteel.sql.catalog import CatalogFunction, CatalogModel, TableKind
+from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.parser import statements as s
 from firesteel.sql.schema import Column, ColumnKind, ResolvedSchema
 from firesteel.table._collections import rows_result
@@ -285,6 +286,9 @@ def _describe_function(env: Any, statement: s.Describe) -> TableResult:
     found = env._session.catalogs.find_function(statement.path)
     if found is None:
         raise TableException(f"Function {'.'.join(statement.path)} doesn't exist.")
+    kept = env._session.catalogs.find_permanent_function(statement.path)
+    if kept is not None:
+        return _info(env, _kept_function(env, statement, kept, found))
     rows = [
         ("is system function", str(not found.name.islower()).lower()),
         ("is temporary", "false"),
@@ -294,6 +298,28 @@ def _describe_function(env: Any, statement: s.Describe) -> TableResult:
     if statement.extended:
         rows += [("signature", signature) for signature in found.signatures]
     return _info(env, rows)
+
+
+def _kept_function(
+    env: Any, statement: s.Describe, kept: CatalogFunction, found: FunctionDefinition
+) -> list[tuple[str, str]]:
+    """What is known of a function in a catalog."""
+    rows = [
+        ("is system function", "false"),
+        ("is temporary", "false"),
+        ("class name", kept.class_name),
+        ("function language", kept.language),
+        ("resource uris", "[]"),
+    ]
+    if statement.extended:
+        rows += [
+            ("kind", found.kind.name),
+            ("requirements", "[]"),
+            ("is deterministic", str(found.deterministic).lower()),
+            ("supports constant folding", str(found.deterministic).lower()),
+            ("signature", f"{env._session.catalogs.path(statement.path).summary()}(*)"),
+        ]
+    return rows
 
 
 def _describe_model(env: Any, statement: s.Describe) -> TableResult:

@@ -18,6 +18,7 @@ from firesteel.sql.schema import (
     DeclaredWatermark,
     ResolvedSchema,
 )
+from firesteel.sql.type_rules import implicitly_castable
 from firesteel.table import _tree as tree
 from firesteel.table._plans import projected
 from firesteel.table.expression import tree_of
@@ -78,7 +79,10 @@ def _source_name(node: tree.Tree) -> str | None:
 
 
 def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSchema]:
-    """The query with the columns of a target schema, found by their names."""
+    """The query with the columns of a target schema, found by their names, else by their places.
+
+    :raises TableException: there is no such column, or its values do not go where those of the schema do.
+    """
     columns = [c for c in schema.columns if c.is_persisted]
     stamps = [c for c in columns if c.kind is ColumnKind.METADATA]
     if stamps and any(c.key != "rowtime" for c in stamps):
@@ -88,19 +92,26 @@ def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSch
     if not columns:
         return node, ResolvedSchema.of(_plain(node.row), schema.primary_key)
     names = node.row.names
+    by_name = any(column.name in names for column in columns) or len(columns) != len(names)
     expressions: list[Expression] = []
-    for column in columns:
-        if column.name not in names:
-            raise TableException(
-                "Column types of query result and sink for '*anonymous_datastream_sink*' do not match.",
-                detail=f"the query has no column {column.name!r}, but {', '.join(names)}",
-            )
-        index = names.index(column.name)
+    for place, column in enumerate(columns):
+        if by_name and column.name not in names:
+            raise _mismatch(f"the query has no column {column.name!r}, but {', '.join(names)}")
+        index = names.index(column.name) if by_name else place
+        own = node.row.types[index]
+        if not implicitly_castable(own, column.data_type):
+            raise _mismatch(f"column {column.name!r} is {own}, declared is {column.data_type}")
         expressions.append(_fitted(InputRef(index, node.row.types[index]), column.data_type))
     row = t.RowType.of([c.name for c in columns], [e.type for e in expressions])
     made = l.Project(row=row, input=node, expressions=tuple(expressions))
     return made, ResolvedSchema.of(
         t.RowType.of([c.name for c in columns], [c.data_type for c in columns]), schema.primary_key
+    )
+
+
+def _mismatch(why: str) -> TableException:
+    return TableException(
+        "Column types of query result and sink for '*anonymous_datastream_sink*' do not match.", detail=why
     )
 
 

@@ -59,6 +59,8 @@ def _are_bare(values: Sequence[Any], column: t.RowField) -> bool:
     """Whether the values of one column come without rows around them."""
     if isinstance(column.data_type, t.ArrayType) and all(isinstance(v, list) for v in values):
         return not all(len(v) == 1 and isinstance(v[0], list | None) for v in values)
+    if isinstance(column.data_type, t.MapType) and all(isinstance(v, dict) for v in values):
+        return True
     return not all(isinstance(v, _ROWS) or hasattr(v, column.name) for v in values)
 
 
