@@ -99,7 +99,8 @@ def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSch
             raise _mismatch(f"the query has no column {column.name!r}, but {', '.join(names)}")
         index = names.index(column.name) if by_name else place
         own = node.row.types[index]
-        if not implicitly_castable(own, column.data_type):
+        # A NULL in a column that is NOT NULL is refused when it comes, as in a table.
+        if not implicitly_castable(own, column.data_type.with_nullability(True)):
             raise _mismatch(f"column {column.name!r} is {own}, declared is {column.data_type}")
         expressions.append(_fitted(InputRef(index, node.row.types[index]), column.data_type))
     row = t.RowType.of([c.name for c in columns], [e.type for e in expressions])

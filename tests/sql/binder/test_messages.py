@@ -98,8 +98,7 @@ def test_insert_that_does_not_fit(sql: str, message: str) -> None:
 def test_mismatch_shows_both_schemas() -> None:
     assert _error("INSERT INTO snk SELECT a FROM t").message == (
         "Column types of query result and sink for 'default_catalog.default_database.snk' do not match.\n"
-        "Cause: Different number of columns.\n\nQuery schema: [a: INT]\n"
-        "Sink schema:  [a: INT NOT NULL, b: STRING]"
+        "Cause: Different number of columns.\n\nQuery schema: [a: INT]\nSink schema:  [a: INT, b: STRING]"
     )
 
 

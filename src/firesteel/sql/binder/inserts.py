@@ -211,8 +211,8 @@ def _with_constant(
 
 def _mismatch(table: ResolvedTable, plan: Node, row: t.RowType, cause: str) -> SqlValidationError:
     query = ", ".join(f"{f.name}: {f.data_type}" for f in plan.row.fields)
-    # What a sink declares is no time attribute, whatever its watermark says.
-    sink = ", ".join(f"{f.name}: {str(f.data_type).partition(' *')[0]}" for f in row.fields)
+    # As in Flink: what must not be NULL is looked at row by row, and a sink has no time attributes.
+    sink = ", ".join(f"{f.name}: {f.data_type.text().partition(' *')[0]}" for f in row.fields)
     return SqlValidationError(
         f"Column types of query result and sink for '{table.name}' do not match.\nCause: {cause}\n\n"
         f"Query schema: [{query}]\nSink schema:  [{sink}]"
