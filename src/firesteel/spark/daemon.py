@@ -55,16 +55,16 @@ def _read_archives_once() -> None:
     read_again = zipimport.zipimporter.invalidate_caches
     known: WeakKeyDictionary[zipimport.zipimporter, tuple[int, int]] = WeakKeyDictionary()
 
-    def invalidate_caches(importer: zipimport.zipimporter) -> None:
+    def invalidate_caches(self: zipimport.zipimporter) -> None:
         try:
-            found = os.stat(importer.archive)
+            found = os.stat(self.archive)
         except OSError:
-            read_again(importer)
+            read_again(self)
             return
         version = found.st_mtime_ns, found.st_size
-        if known.get(importer) != version:
-            read_again(importer)
-            known[importer] = version
+        if known.get(self) != version:
+            read_again(self)
+            known[self] = version
 
     zipimport.zipimporter.invalidate_caches = invalidate_caches  # type: ignore[method-assign]
     importlib.invalidate_caches()  # so that all are known before the first worker is forked
