@@ -15,9 +15,10 @@ from firesteel.common.clock import ManualClock
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import FlatMapFunction, MapFunction, StreamExecutionEnvironment
 from firesteel.jobmanager.job_view import EpochReport
-from firesteel.runtime import task
+from firesteel.runtime import task, worker
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.program import Pace
+from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.time_limit import TimeLimit
 
 from .support import SplitsSource, environment, note, notes
@@ -34,6 +35,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     global _clock
     _clock = ManualClock(1_000_000)
     monkeypatch.setattr(task, "TimeLimit", partial(TimeLimit, monotonic_s=_clock.monotonic_s))
+    # What tasks say of their work is by the same clock: the driver takes it off what an epoch took.
+    monkeypatch.setattr(worker, "Stopwatch", partial(Stopwatch, _clock.monotonic_s))
     return _clock
 
 
