@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firesteel.common.errors import FiresteelError
-from tests.table.support import rows, tables
+from firesteel.table import TableEnvironment
+from tests.table.support import batch_tables, rows, tables
 
 BASE = (
     "CREATE TABLE base (id INT, ts TIMESTAMP(3), c AS id + 1, WATERMARK FOR ts AS ts, "
@@ -65,7 +66,14 @@ def test_a_comment_stays_where_a_column_is_modified_without_one() -> None:
         ("ALTER TABLE v SET ('a' = 'b')", "ALTER TABLE for a view is not allowed"),
         ("ALTER TABLE a RESET ()", "does not support empty key"),
         ("ALTER TABLE a MODIFY DISTRIBUTION INTO 5 BUCKETS", "does not define any distribution"),
-        ("CREATE VIEW w (y, y) AS SELECT x, x FROM a", "A column with the same name `y` has been defined"),
+        ("CREATE VIEW w (y, y) AS SELECT x, x FROM a", "name `y` has been defined at line 1, column 32"),
+        ("CREATE VIEW w AS SELECT x, x FROM a", "name `x` has been defined at line 1, column 25"),
+        (
+            "CREATE VIEW w AS SELECT x AS y, x + 1 AS y FROM a",
+            "name `y` has been defined at line 1, column 25",
+        ),
+        ("ALTER VIEW v AS SELECT x, x FROM a", "name `x` has been defined at line 1, column 24"),
+        ("CREATE VIEW w (y) AS SELECT x, x FROM a", "VIEW definition and input fields not match"),
         ("SHOW TABLES FROM nope", "Database 'default_catalog'.'nope' doesn't exist"),
         ("SHOW VIEWS IN nope.x", "A catalog with name \\[nope\\] does not exist"),
         ("ALTER CATALOG c RESET ('type')", "does not support changing 'type'"),
@@ -131,3 +139,67 @@ def test_functions_of_a_catalog_are_described() -> None:
             "signature",
             "default_catalog.default_database.f(*)",
         )
+
+
+def test_names_that_a_star_gives_a_view_twice_are_told_apart() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE TABLE a (x INT) WITH ('connector'='datagen')")
+        t.execute_sql("CREATE VIEW v AS SELECT * FROM a JOIN a AS b ON a.x = b.x")
+        t.execute_sql("CREATE VIEW w (y, z) AS SELECT x, x FROM a")
+        assert [r[0] for name in "vw" for r in rows(t.execute_sql(f"DESCRIBE {name}"))] == [
+            "x",
+            "x0",
+            "y",
+            "z",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "ANALYZE TABLE a COMPUTE STATISTICS FOR COLUMNS x, nope",
+            "Column: nope does not exist in the table",
+        ),
+        ("ANALYZE TABLE nope COMPUTE STATISTICS", "nope` doesn't exist or is a temporary table"),
+        ("ANALYZE TABLE v COMPUTE STATISTICS", "v` doesn't exist or is a temporary table"),
+        ("ANALYZE TABLE a PARTITION (x) COMPUTE STATISTICS", "is not a partition table"),
+        ("ANALYZE TABLE p COMPUTE STATISTICS", r"given partition keys: \[\] are not match"),
+        ("ANALYZE TABLE p PARTITION (x) COMPUTE STATISTICS", r"target partition keys: \[y\]"),
+    ],
+)
+def test_what_cannot_be_analyzed(statement: str, message: str) -> None:
+    for make in (tables, batch_tables):
+        with make() as t:
+            _to_analyze(t)
+            with pytest.raises(FiresteelError, match=message):
+                t.execute_sql(statement)
+
+
+def test_tables_are_analyzed_in_batch_mode_with_a_notice(caplog: pytest.LogCaptureFixture) -> None:
+    statements = (
+        "ANALYZE TABLE a COMPUTE STATISTICS",
+        "ANALYZE TABLE a COMPUTE STATISTICS FOR ALL COLUMNS",
+        "ANALYZE TABLE a COMPUTE STATISTICS FOR COLUMNS x",
+        "ANALYZE TABLE p PARTITION (y) COMPUTE STATISTICS",
+    )
+    with batch_tables() as t:
+        _to_analyze(t)
+        for statement in statements:
+            caplog.clear()
+            t.execute_sql(statement)
+            assert "gathers no statistics" in caplog.text
+    with tables() as t:
+        _to_analyze(t)
+        for statement in statements:
+            with pytest.raises(FiresteelError, match="not supported for streaming mode"):
+                t.execute_sql(statement)
+
+
+def _to_analyze(t: TableEnvironment) -> None:
+    t.execute_sql("CREATE TABLE a (x INT) WITH ('connector'='datagen')")
+    t.execute_sql("CREATE TEMPORARY VIEW v AS SELECT x FROM a")
+    t.execute_sql(
+        "CREATE TABLE p (x INT, y INT) PARTITIONED BY (y) "
+        "WITH ('connector'='filesystem', 'path'='/nowhere', 'format'='csv')"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +11,17 @@ import pytest
 from firesteel.common.errors import FiresteelError
 from firesteel.common.types import Row
 from firesteel.table import DataTypes, Schema
-from firesteel.table.udf import AggregateFunction, FunctionContext, ScalarFunction, udaf, udf
+from firesteel.table.expressions import col
+from firesteel.table.udf import (
+    AggregateFunction,
+    FunctionContext,
+    ScalarFunction,
+    TableAggregateFunction,
+    udaf,
+    udf,
+    udtaf,
+    udtf,
+)
 from tests.table.support import kept, rows, tables
 
 
@@ -72,6 +83,66 @@ def test_decimals_of_functions_are_rounded_to_even() -> None:
         half = udf(lambda _: Decimal("12.345"), result_type=DataTypes.DECIMAL(10, 2))
         t.create_temporary_function("half", half)
         assert rows(t.sql_query("SELECT half(n) FROM (VALUES 1) AS x(n)")) == [(Decimal("12.34"),)]
+
+
+class Last(AggregateFunction):
+    """The last value, in a list."""
+
+    def create_accumulator(self) -> list[Decimal]:
+        return []
+
+    def accumulate(self, accumulator: list[Decimal], value: str) -> None:
+        accumulator[:] = [Decimal(value)]
+
+    def get_value(self, accumulator: list[Decimal]) -> Row | None:
+        return Row(accumulator[0], accumulator) if accumulator else None
+
+
+class LastTwice(TableAggregateFunction):
+    def create_accumulator(self) -> list[Decimal]:
+        return []
+
+    def accumulate(self, accumulator: list[Decimal], value: str) -> None:
+        accumulator[:] = [Decimal(value)]
+
+    def emit_value(self, accumulator: list[Decimal]) -> Iterator[Row]:
+        yield Row(accumulator[0], 1)
+        yield Row(accumulator[0], 2)
+
+
+def test_decimals_of_aggregate_and_table_functions_are_rounded_to_even_wherever_they_are() -> None:
+    odd, even = Decimal("0.14"), Decimal("0.12")
+    where = "(VALUES ('0.125'), ('0.135'), ('-0.125')) AS v(s)"
+    row = "ROW<a DECIMAL(10, 2), b ARRAY<DECIMAL(10, 2)>>"
+    with tables() as t:
+        t.create_temporary_function("last", udaf(Last(), result_type=row, accumulator_type="ARRAY<STRING>"))
+        found = dict(rows(t.sql_query(f"SELECT s, last(s) FROM {where} GROUP BY s")))
+        assert {s: tuple(r) for s, r in found.items()} == {
+            "0.125": (even, [even]),
+            "0.135": (odd, [odd]),
+            "-0.125": (-even, [-even]),
+        }
+        several = udtf(
+            lambda s: [(Decimal(s), {"k": Decimal(s)})],
+            result_types=DataTypes.ROW(
+                [
+                    DataTypes.FIELD("a", DataTypes.DECIMAL(10, 2)),
+                    DataTypes.FIELD("m", DataTypes.MAP(DataTypes.STRING(), DataTypes.DECIMAL(10, 2))),
+                ]
+            ),
+        )
+        t.create_temporary_function("several", several)
+        query = f"SELECT a, m FROM {where}, LATERAL TABLE(several(s)) AS x(a, m)"
+        assert rows(t.sql_query(query)) == [(x, {"k": x}) for x in (even, odd, -even)]
+        twice = udtaf(
+            LastTwice(), result_type="ROW<a DECIMAL(10, 2), b INT>", accumulator_type="ARRAY<STRING>"
+        )
+        found_twice = (
+            t.sql_query("SELECT '0.125' AS s")
+            .group_by(col("s"))
+            .flat_aggregate(twice(col("s")).alias("a", "b"))
+        )
+        assert rows(found_twice.select(col("a"), col("b"))) == [(even, 1), (even, 2)]
 
 
 def test_lists_of_a_stream_are_arrays() -> None:

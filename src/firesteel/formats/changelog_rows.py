@@ -16,7 +16,7 @@ from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
 from firesteel.common.types import Row, RowKind, _make_row
 from firesteel.formats.json_rows import (
     Ignore,
-    TimeFormat,
+    ValueFormat,
     json_decoder,
     parse_json,
     value_decoder,
@@ -181,7 +181,7 @@ def _before(changed: Row, old: Any, after: Row) -> Row:
     return _make_row([changed[n] if n in old else after[n] for n in names], list(names))
 
 
-def _sql(separator: str) -> TimeFormat:
+def _sql(separator: str) -> ValueFormat:
     def timestamp(value: Any) -> str:
         text = value.isoformat(separator)
         return f'"{text.rstrip("0") if "." in text else text}"'
@@ -190,7 +190,7 @@ def _sql(separator: str) -> TimeFormat:
         text = value.isoformat()
         return f'"{text.rstrip("0") if "." in text else text}"'
 
-    return TimeFormat(timestamp, time)
+    return ValueFormat(timestamp, time)
 
 
 TIME_FORMATS: Final = {"SQL": _sql(" "), "ISO-8601": _sql("T")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from json.encoder import encode_basestring  # json.dumps creates an encoder for each call
@@ -80,16 +80,43 @@ def json_decoder(
         try:
             return decode(parse_json(message))
         except PARSE_ERRORS as error:
-            if ignore is not None:
-                ignore()
-                return None
-            raise JsonParseError(
-                f"cannot read JSON: {reason_of(error)}",
-                detail=message[:500].decode("utf-8", "replace"),
-                hint="set ignore_parse_errors to go on",
-            ) from error
+            _pass_over(error, message, ignore)
+            return None
 
     return decode_message
+
+
+def json_elements_decoder(
+    type_info: TypeInformation, fail_on_missing_field: bool = False, ignore: Ignore | None = None
+) -> Callable[[bytes], Sequence[Any]]:
+    """Return the function from a message to its records: those of its elements if it is an array, where null
+    is none, or one. The parameters are those of ``json_decoder``."""
+    decode_one = json_decoder(type_info, fail_on_missing_field, ignore)
+    decode = value_decoder(type_info, fail_on_missing_field, ignore)
+
+    def decode_message(message: bytes) -> Sequence[Any]:
+        if message[:1] == b"{" or message.lstrip()[:1] != b"[":
+            record = decode_one(message)
+            return () if record is None else (record,)
+        try:
+            records = [decode(element) for element in parse_json(message)]
+        except PARSE_ERRORS as error:
+            _pass_over(error, message, ignore)
+            return ()
+        return [record for record in records if record is not None]
+
+    return decode_message
+
+
+def _pass_over(error: Exception, message: bytes, ignore: Ignore | None) -> None:
+    if ignore is not None:
+        ignore()
+        return
+    raise JsonParseError(
+        f"cannot read JSON: {reason_of(error)}",
+        detail=message[:500].decode("utf-8", "replace"),
+        hint="set ignore_parse_errors to go on",
+    ) from error
 
 
 def reason_of(error: Exception) -> str:
@@ -226,14 +253,17 @@ def _basic_decoder(type_info: BasicTypeInfo) -> Decode:
     return number
 
 
-class TimeFormat(NamedTuple):
-    """The format of timestamps and times."""
+class ValueFormat(NamedTuple):
+    """How timestamps, times and decimals are written."""
 
     timestamp: Encode
     time: Encode
+    decimal: Encode = str
 
 
-RFC_3339: Final = TimeFormat(lambda value: f'"{value.isoformat()}Z"', lambda value: f'"{value.isoformat()}Z"')
+RFC_3339: Final = ValueFormat(
+    lambda value: f'"{value.isoformat()}Z"', lambda value: f'"{value.isoformat()}Z"'
+)
 
 
 def json_encoder(type_info: TypeInformation) -> Callable[[Any], bytes]:
@@ -256,32 +286,34 @@ def _floating(show: Callable[[float], str]) -> Encode:
     return lambda v: show(v) if v - v == 0 else f'"{show(v)}"'
 
 
-def value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
+def value_encoder(type_info: TypeInformation, form: ValueFormat) -> Encode:
     """Return the function from a value to its JSON text."""
-    encode = _value_encoder(type_info, times)
+    encode = _value_encoder(type_info, form)
     return lambda value: "null" if value is None else encode(value)
 
 
-def _value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
+def _value_encoder(type_info: TypeInformation, form: ValueFormat) -> Encode:
     match type_info:
         case ExternalTypeInfo():
-            return _value_encoder(type_info._type_info, times)
+            return _value_encoder(type_info._type_info, form)
         case RowTypeInfo():
-            return _row_encoder(type_info, times)
+            return _row_encoder(type_info, form)
         case TupleTypeInfo():
-            fields = [value_encoder(type_, times) for type_ in type_info.get_field_types()]
+            fields = [value_encoder(type_, form) for type_ in type_info.get_field_types()]
             return lambda record: f"[{','.join(e(v) for e, v in zip(fields, record, strict=True))}]"
         case MapTypeInfo():
-            item = value_encoder(type_info._value_type_info, times)
+            item = value_encoder(type_info._value_type_info, form)
             return lambda mapping: (
                 "{" + ",".join(f"{encode_basestring(str(k))}:{item(v)}" for k, v in mapping.items()) + "}"
             )
+        case BasicTypeInfo(_basic_type=BasicType.BIG_DEC):
+            return form.decimal
         case BasicTypeInfo():
             return _basic_encoder(type_info)
         case TimestampTypeInfo():
-            return times.timestamp
+            return form.timestamp
         case TimeTypeInfo():
-            return times.time
+            return form.time
         case DateTypeInfo():
             return lambda value: f'"{value.isoformat()}"'
     element = element_type(type_info)
@@ -289,16 +321,16 @@ def _value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
         raise UnsupportedFeatureError(f"JSON cannot hold a {type_info}", hint="declare the fields of a row")
     if _is_bytes(type_info):
         return lambda value: encode_basestring(base64.b64encode(value).decode())
-    encode = value_encoder(element, times)
+    encode = value_encoder(element, form)
     return lambda items: f"[{','.join([encode(item) for item in items])}]"
 
 
-def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:
-    encode: Encode = _row_functions(type_info, times)["encode"]
+def _row_encoder(type_info: RowTypeInfo, form: ValueFormat) -> Encode:
+    encode: Encode = _row_functions(type_info, form)["encode"]
     return encode
 
 
-def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
+def _row_functions(type_info: RowTypeInfo, form: ValueFormat) -> dict[str, Any]:
     """Generate ``encode`` and ``encode_all`` for the fields: looping over the fields would take longer than
     encoding small ones."""
     namespace: dict[str, Any] = {"NULL": "null", "Row": Row, "quote": encode_basestring, "utf8": utf8}
@@ -306,7 +338,7 @@ def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
     fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
     for i, (name, type_) in enumerate(fields):
         field = f"f{i}"
-        encode = namespace[f"encode{i}"] = _value_encoder(type_, times)
+        encode = namespace[f"encode{i}"] = _value_encoder(type_, form)
         text = field if encode is str else f"encode{i}({field})"
         if encode is _encode_text:  # inlined, to save the call
             text = f"{text} if type({field}) is str and len({field}) > {_SHORT_TEXT} else quote({field})"

@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from sqlglot import exp
+
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.sql.binder.errors import place_in
+from firesteel.sql.binder.expressions import name_of
 from firesteel.sql.binder.tables import resolve_schema
 from firesteel.sql.catalog import CatalogDatabase, CatalogModel, CatalogTable, ObjectPath, TableKind
 from firesteel.sql.parser import statements as s
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.schema import ColumnKind, DeclaredColumn, DeclaredSchema
 from firesteel.table import _running as running
 from firesteel.table._collections import ok
@@ -121,12 +126,7 @@ def _create_view(env: Any, statement: s.CreateView, sql: str) -> TableResult:
             "VIEW definition and input fields not match:",
             detail=f"Def fields: [{', '.join(names)}]. Input fields: [{', '.join(plan.row.names)}].",
         )
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise TableException(
-            f"A column with the same name `{twice[0]}` has been defined in view {path}.",
-            hint="name the columns apart: CREATE VIEW v (a, b) AS ..., or AS in the query",
-        )
+    _check_names(statement.query.tree, statement.columns, sql)
     comments = statement.comments or (None,) * len(names)
     columns = tuple(
         DeclaredColumn(n, data_type=d, comment=c)
@@ -144,6 +144,27 @@ def _create_view(env: Any, statement: s.CreateView, sql: str) -> TableResult:
     else:
         _catalogs(env).create_table(path, view, statement.if_not_exists)
     return ok(env)
+
+
+def _check_names(query: exp.Expr, names: Sequence[str], sql: str) -> None:
+    """Names of a view that are written twice; those that a * gives twice are told apart."""
+    items = query.expressions if isinstance(query, exp.Select) else []
+    if any(item.find(exp.Star) is not None for item in items if not isinstance(item, exp.Alias)):
+        items = []
+    said = list(names) or [name_of(item, i) for i, item in enumerate(items)]
+    twice = next((name for i, name in enumerate(said) if name in said[:i]), None)
+    if twice is None:
+        return
+    place = place_in(sql, items[said.index(twice)]) if items else None
+    line, column = (0, 0) if place is None else place.line_and_column
+    where = "" if place is None else f" at line {line}, column {column}"
+    raise SqlValidationError(
+        f"SQL validation failed. A column with the same name `{twice}` has been defined{where}.",
+        line=line,
+        column=column,
+        detail=None if place is None else place.marked,
+        hint="name the columns apart: CREATE VIEW v (a, b) AS ..., or AS in the query",
+    )
 
 
 def _found(env: Any, path: Sequence[str]) -> Any:
@@ -198,6 +219,7 @@ def _alter_view(env: Any, statement: s.AlterView, sql: str) -> TableResult:
     query = statement.action
     binder = env._session.binder(sql)
     plan = binder.bind_query(query.tree)
+    _check_names(query.tree, (), sql)
     schema = DeclaredSchema.of(running.plain_row(plan.row))
     expanded = binder.expanded(query)
     view = replace(found.table, schema=schema, query=query.text, expanded_query=expanded, plan=None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
 from itertools import repeat
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.async_options import AsyncScalarOptions
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.operators.objects import column_of_objects, objects_of
+from firesteel.sql.operators.objects import column_of_objects, column_of_results, objects_of
 from firesteel.sql.type_rules import implicitly_castable
 from firesteel.sql.values import repeat as repeat_column
 
@@ -47,9 +46,6 @@ def rule(inputs: Sequence[t.DataType] | None, result: t.DataType) -> TypeRule:
         return Typing(result, tuple(wanted))
 
     return types
-
-
-_WIDE: Final = Context(prec=76)
 
 
 def _context() -> Any:
@@ -134,15 +130,7 @@ class ScalarCall(_Opened):
         else:
             # Not map(): a StopIteration out of the function would end it, and rows would be missing.
             values = [function(*row) for row in zip(*columns, strict=True)]
-        return column_of_objects(_rounded(values, site.result), site.result)
-
-
-def _rounded(values: list[Any], data_type: t.DataType) -> list[Any]:
-    """Decimals with the digits of their type, rounded to even as PyFlink rounds what a function returns."""
-    if not isinstance(data_type, t.DecimalType):
-        return values
-    quantum = Decimal(1).scaleb(-data_type.scale)
-    return [v.quantize(quantum, ROUND_HALF_EVEN, _WIDE) if isinstance(v, Decimal) else v for v in values]
+        return column_of_results(values, site.result)
 
 
 def _rows(columns: Sequence[Iterable[Any]], names: Sequence[str], length: int) -> Iterator[Row]:
@@ -235,7 +223,7 @@ class AsyncCall(_Opened):
         else:
             rows = zip(*columns, strict=True) if columns else repeat((), site.length)
         values = asyncio.run(self._all(function, list(rows)))
-        return column_of_objects(values, site.result)
+        return column_of_results(values, site.result)
 
     async def _all(self, function: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         options = self.options

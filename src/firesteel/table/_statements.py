@@ -12,6 +12,7 @@ from firesteel.sql.binder.inserts import bind_insert
 from firesteel.sql.parser import statements as s
 from firesteel.sql.parser.statement_parser import parse_statement
 from firesteel.table import _definitions as definitions, _running as running, _showing as showing
+from firesteel.table._analyzing import analyze
 from firesteel.table._collections import ok, rows_result
 from firesteel.table._jobs import stop_job
 from firesteel.table.explain_detail import ExplainDetail
@@ -207,9 +208,7 @@ _EXECUTORS: Final[dict[type[Any], Executor]] = {
         "UPDATE", "no connector changes rows of a table; write them by INSERT with a primary key"
     ),
     s.Truncate: _refused("TRUNCATE TABLE", "no connector empties a table; use INSERT OVERWRITE"),
-    s.AnalyzeTable: _refused(
-        "ANALYZE TABLE", "joins stay in the order in which they are written: there are no statistics"
-    ),
+    s.AnalyzeTable: analyze,
     s.CallProcedure: _refused("CALL", "catalogs have no procedures here"),
     s.StopJob: stop_job,
     **definitions.EXECUTORS,

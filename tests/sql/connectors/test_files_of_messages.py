@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from tests.sql.connectors.test_filesystem import written_below
 from tests.table.support import batch_tables, changes, files, rows, tables
 
@@ -102,3 +104,62 @@ def test_a_field_that_json_cannot_read_is_null_where_errors_are_ignored(tmp_path
             f"CREATE TABLE f (a INT, b STRING) {files(tmp_path, 'json', json__ignore_parse_errors='true')}"
         )
         assert rows(t.execute_sql("SELECT * FROM f")) == [(1, "x"), (None, "k")]
+
+
+def test_a_line_that_is_an_array_has_a_row_of_each_element(tmp_path: Path) -> None:
+    (tmp_path / "part-0").write_text(
+        '{"a":0}\n[{"a":1,"b":"x"},{"a":2,"b":"y"}]\n[]\n[{"a":4},null,{"b":"z"}]\n  [ {"a":6} ] \n{"a":7}\n'
+    )
+    found = [(0, None), (1, "x"), (2, "y"), (4, None), (None, "z"), (6, None), (7, None)]
+    with tables() as t:
+        for ignore in ("false", "true"):
+            name = f"f_{ignore}"
+            options = files(tmp_path, "json", json__ignore_parse_errors=ignore)
+            t.execute_sql(f"CREATE TABLE {name} (a INT, b STRING) {options}")
+            assert rows(t.execute_sql(f"SELECT * FROM {name}")) == found
+            assert rows(t.execute_sql(f"SELECT b FROM {name} WHERE a < 3")) == [(None,), ("x",), ("y",)]
+
+
+def test_elements_that_json_cannot_read_are_left_out_or_fail(tmp_path: Path) -> None:
+    (tmp_path / "part-0").write_text('[{"a":1},5,{"a":"zz"},{"a":2}]\n[{"a":3},[{"a":4}]]\n[{"a":5}\n')
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE f (a INT) {files(tmp_path, 'json', json__ignore_parse_errors='true')}")
+        assert rows(t.execute_sql("SELECT * FROM f")) == [(1,), (None,), (2,), (3,)]
+        t.execute_sql(f"CREATE TABLE g (a INT) {files(tmp_path, 'json')}")
+        with pytest.raises(Exception, match="not an object"):
+            t.execute_sql("SELECT * FROM g").wait()
+
+
+def test_the_last_of_repeated_keys_counts(tmp_path: Path) -> None:
+    (tmp_path / "part-0").write_text('{"a":1,"b":"x","a":2}\n{"b":"q","b":null,"a":9}\n{"m":{"k":1,"k":2}}\n')
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE f (a INT, b STRING, m MAP<STRING, INT>) {files(tmp_path, 'json')}")
+        assert rows(t.execute_sql("SELECT * FROM f")) == [
+            (2, "x", None),
+            (9, None, None),
+            (None, None, {"k": 2}),
+        ]
+
+
+def test_decimals_in_arrays_maps_and_rows_are_written_as_others(tmp_path: Path) -> None:
+    columns = (
+        "(l ARRAY<DECIMAL(10, 2)>, m MAP<STRING, DECIMAL(10, 8)>, "
+        "r ROW<x DECIMAL(10, 3), y ARRAY<DECIMAL(20, 0)>>)"
+    )
+    values = (
+        "ARRAY[CAST(1.50 AS DECIMAL(10, 2)), 0.00, 100, CAST(NULL AS DECIMAL(10, 2)), -0.10], "
+        "MAP['k', CAST('0.00000001' AS DECIMAL(10, 8))], "
+        "ROW(CAST(2.5 AS DECIMAL(10, 3)), ARRAY[CAST(10000000000 AS DECIMAL(20, 0)), 12000, 7])"
+    )
+    plain = {"json__encode__decimal_as_plain_number": "true"}
+    with batch_tables() as t:
+        for name, options in (("short", {}), ("plain", plain)):
+            t.execute_sql(f"CREATE TABLE {name} {columns} {files(tmp_path / name, 'json', **options)}")
+            t.execute_sql(f"INSERT INTO {name} SELECT {values}").wait()
+    assert written_below(tmp_path / "short") == {
+        ".": '{"l":[1.5,0,1E+2,null,-0.1],"m":{"k":1E-8},"r":{"x":2.5,"y":[1E+10,1.2E+4,7]}}\n'
+    }
+    assert written_below(tmp_path / "plain") == {
+        ".": '{"l":[1.50,0.00,100.00,null,-0.10],"m":{"k":0.00000001},'
+        '"r":{"x":2.500,"y":[10000000000,12000,7]}}\n'
+    }

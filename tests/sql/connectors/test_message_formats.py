@@ -168,3 +168,12 @@ def test_a_schema_beside_a_change() -> None:
 def test_types_that_avro_has_not(data_type: t.DataType) -> None:
     with pytest.raises(TableException, match="Avro does not support"):
         avro_schema_text(t.RowType.of(["x"], [data_type]))
+
+
+def test_a_message_that_is_an_array_has_a_row_of_each_element() -> None:
+    messages = [b'{"a":1}', b'[{"a":2},null,{"a":3}]', b"[]", None, b'[{"a":4},7]', b'{"a":5}']
+    found = read(JsonTableFormat(), messages, (0,))
+    assert (rows_of(found), origins_of(found)) == ([(1,), (2,), (3,), (5,)], [0, 1, 1, 5])
+    assert [at for at, _ in found.bad] == [4]
+    found = read(JsonTableFormat(ignore_errors=True), messages, (0,))
+    assert (rows_of(found), origins_of(found)) == ([(1,), (2,), (3,), (4,), (5,)], [0, 1, 1, 4, 5])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from firesteel.common.errors import FiresteelError
 from firesteel.sql import types as t
 from firesteel.sql.operators.specs import GroupAggregate
 from firesteel.testing.table_harness import TableHarness
@@ -156,3 +157,24 @@ def test_variances(function):
     harness = harness_of(spec_of((call(function, 1, of=double),)))
     harness.feed(("a", 1, "", True), ("a", 3, "", True), ("a", 5, "", True))
     assert harness.take()[-1][2] == pytest.approx({"VAR_POP": 8 / 3, "STDDEV_SAMP": 2.0}[function])
+
+
+def test_state_of_variances_from_before_is_refused(monkeypatch):
+    spec = spec_of((call("VAR_POP", 1, of=t.DoubleType()),))
+    with monkeypatch.context() as before:  # they were sums and sums of squares
+        before.setattr("firesteel.sql.operators.kernels.variances.Variance.form", "")
+        harness = harness_of(spec)
+        harness.feed(("a", 1, "", True))
+        held = harness.snapshot()
+    with pytest.raises(FiresteelError, match="VAR_POP"):
+        harness_of(spec, restore=held).feed(("a", 2, "", True))
+
+
+def test_variances_of_many_keys_and_of_one_are_the_same():
+    rows = [(f"k{i % 40}", i * i % 101, "", True) for i in range(400)]
+    spec = spec_of((call("VAR_SAMP", 1, of=t.DoubleType()),))
+    together, apart = harness_of(spec), harness_of(spec)
+    together.feed(*rows)
+    for key in range(40):
+        apart.feed(*[row for row in rows if row[0] == f"k{key}"])
+    assert sorted(together.take(), key=repr) == sorted(apart.take(), key=repr)

@@ -389,3 +389,27 @@ def test_sessions_of_no_key():
     harness.feed((None, 1, at(1)), ("a", 2, at(9)), ("b", 3, at(40)), watermark=200)
     made = [row[1:4] for row in harness.take()]
     assert made == [(2, 3, 2), (1, 3, 3)]
+
+
+@pytest.mark.parametrize(("newest_first", "texts"), [(False, "a,b,c"), (True, "c,b,a")])
+def test_hopping_windows_of_from_put_their_newest_slice_first(newest_first, texts):
+    calls = (AggregateCall("LISTAGG", (0,), TEXT),)
+    spec = replace(spec_of("HOP", 15, 5, calls=calls), newest_first=newest_first)
+    spec = replace(spec, keys=(), output=t.RowType.of(spec.output.names[1:], spec.output.types[1:]))
+    harness = TableHarness(spec, [INPUT], spec.output, [()])
+    harness.feed(("a", 1, at(1)), ("b", 1, at(6)), ("c", 1, at(11)), watermark=14)
+    assert texts in [row[1] for row in harness.take()]
+
+
+def test_a_session_goes_on_row_by_row_whatever_the_batches_are():
+    rows = [("a", v, at(i)) for i, v in enumerate([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7])]
+    calls = (AggregateCall("VAR_POP", (1,), t.DoubleType()),)
+    found = []
+    for step in (1, 3, 14):
+        harness = harness_of(spec_of("SESSION", 10, calls=calls))
+        for first in range(0, len(rows), step):
+            harness.feed(*rows[first : first + step])
+        harness.feed(("b", 1, at(100)), watermark=99)
+        found.append(windows(harness.take()))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 1

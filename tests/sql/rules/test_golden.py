@@ -11,6 +11,7 @@ import pytest
 
 from firesteel.sql.logical import Node
 from firesteel.sql.logical_text import logical_text
+from firesteel.sql.rules.empty_inputs import prune_empty_inputs
 from firesteel.sql.rules.fold_constants import fold_constants
 from firesteel.sql.rules.lateral_queries import lateral_queries_to_joins
 from firesteel.sql.rules.prune_columns import prune_columns
@@ -49,6 +50,20 @@ CASES: dict[str, tuple[Callable[[Node], Node], tuple[str, ...]]] = {
     "set_operations": (
         set_operations_to_joins,
         ("SELECT a FROM l INTERSECT SELECT a FROM r", "SELECT k FROM l EXCEPT ALL SELECT k FROM r"),
+    ),
+    "empty_inputs": (
+        prune_empty_inputs,
+        (
+            "SELECT COUNT(*), SUM(a), MIN(b) FROM l WHERE FALSE",
+            "SELECT COUNT(*) + 1 FROM l JOIN r ON l.a = r.a AND FALSE HAVING COUNT(*) = 0",
+            "SELECT a, COUNT(*) FROM l WHERE a > 3 AND a <= 3 GROUP BY a",
+            "SELECT a FROM l WHERE a >= 3 AND a <= 3 AND k <> k UNION ALL "
+            "SELECT a FROM r WHERE 2 < a AND a = 2",
+            "SELECT a FROM l WHERE a >= 3 AND a <= 3 AND b < 7",
+            "SELECT l.a, c FROM l LEFT JOIN (SELECT * FROM r LIMIT 0) AS r ON l.a = r.a",
+            "SELECT COUNT(*), AVG(a) FROM l WHERE FALSE",
+            "SELECT COUNT(*), VAR_POP(a) FROM l WHERE FALSE",
+        ),
     ),
     "fold_constants": (
         fold_constants,

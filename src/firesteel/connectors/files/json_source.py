@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from firesteel.connectors.files.line_blocks import (
 from firesteel.connectors.files.lines import split_lines
 from firesteel.connectors.files.source import FilesSource
 from firesteel.connectors.files.splits import FileRange
-from firesteel.formats.json_rows import json_decoder
+from firesteel.formats.json_rows import json_decoder, json_elements_decoder
 from firesteel.formats.json_structs import struct_lines_decoder
 from firesteel.program.bad_records import BadRecord, bad_record
 from firesteel.program.sources import (
@@ -33,7 +33,8 @@ from firesteel.program.sources import (
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """How a line is read: the fields of ``type_info`` are looked up in it, and others are ignored.
+    """How a line is read: the fields of ``type_info`` are looked up in it, and others are ignored. A line
+    that is an array has a record of each of its elements.
 
     A field missing from a line becomes None or makes it a bad record. With ``ignore_parse_errors`` bad
     records are skipped and counted. Files are in UTF-8; blank lines are not records.
@@ -72,12 +73,12 @@ class _JsonReader(SourceReader):
         self.record_type = format_.type_info
         self._files = text_files("utf-8")
         self._decode_lines: Callable[[bytes], list[Any]] | None = None
-        self._decode: Callable[[bytes], Any] | None = None
+        self._decode: Callable[[bytes], Sequence[Any]] | None = None
 
     def open(self) -> None:
         options = self._format.type_info, self._format.fail_on_missing_field
         self._decode_lines = struct_lines_decoder(*options)
-        self._decode = json_decoder(*options)
+        self._decode = json_elements_decoder(*options)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
@@ -113,13 +114,15 @@ class _JsonReader(SourceReader):
                 pass  # decode them one by one
         decode = self._decode
         assert decode is not None, "a reader is opened before it reads"
-        values, bad, first = [], [], None
+        values: list[Any] = []
+        bad: list[BadRecord] = []
+        first = None
         for number, text in enumerate(split_lines(lines, "utf-8").texts):
             if not text.strip():
                 continue
             line = text.encode()
             try:
-                values.append(decode(line))
+                values += decode(line)
             except ValueError as error:
                 if first is None:
                     first = line_number(opened.source, position)

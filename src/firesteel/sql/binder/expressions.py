@@ -224,9 +224,11 @@ class ExpressionBinder:
             return self.quantified(node)
         name, _ = _BINARY[type(node)]
         left, right = node.this, node.expression
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
-            equal = self._rows_equal(node, left, right)
-            return equal if isinstance(node, exp.EQ) else self.call("NOT", [equal], node)
+        if isinstance(node, exp.EQ | exp.NEQ) and _is_row(left) and _is_row(right):
+            pairs = self._pairs(node, left, right)
+            if isinstance(node, exp.EQ):
+                return self._rows_equal(node, pairs)
+            # <> compares the rows as values, where NULL is one like others, as in Flink
         return self.call(name, [self.bind(left), self.bind(right)], node)
 
     def comparable(self, node: exp.Expr, operands: list[Expression]) -> list[Expression]:
@@ -245,12 +247,14 @@ class ExpressionBinder:
             for o, is_text in zip(operands, texts, strict=True)
         ]
 
-    def _rows_equal(self, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> Expression:
+    def _pairs(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
         if len(left.expressions) != len(right.expressions):
             self.refuse(node, "Unequal number of entries in ROW expressions")
-        pairs = zip(left.expressions, right.expressions, strict=True)
-        equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
-        return self.conjunction(equal)
+        return list(zip(left.expressions, right.expressions, strict=True))
+
+    def _rows_equal(self, node: exp.Expr, pairs: list[tuple[exp.Expr, exp.Expr]]) -> Expression:
+        """Field by field: NULL where one is NULL and no other ones differ."""
+        return self.conjunction([self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs])
 
     def connective(self, node: exp.Expr) -> Expression:
         """AND and OR: a chain of them is one call, however long."""
@@ -314,14 +318,14 @@ class ExpressionBinder:
         query = node.args.get("query")
         if query is not None:
             return self.in_query(node, query)
-        if isinstance(node.this, exp.Tuple):
-            pairs = [
-                self._rows_equal(node, node.this, item)
-                if isinstance(item, exp.Tuple)
+        if isinstance(node.this, exp.Tuple) or all(map(_is_row, (node.this, *node.expressions))):
+            equal = [
+                self._rows_equal(node, self._pairs(node, node.this, item))
+                if _is_row(item)
                 else self.refuse(item, "Unequal number of entries in ROW expressions")
                 for item in node.expressions
             ]
-            return pairs[0] if len(pairs) == 1 else self.call("OR", pairs, node)
+            return equal[0] if len(equal) == 1 else self.call("OR", equal, node)
         operands = self.comparable(node, [self.bind(node.this), *self.bind_all(node.expressions)])
         if len(operands) == 2:
             return self.call("EQUALS", operands, node)
@@ -604,6 +608,11 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[Any, exp.Expr], Expression]]] = 
     nodes.NamedArgument: _B.named_argument,
     nodes.Descriptor: _B.descriptor,
 }
+
+
+def _is_row(node: exp.Expr) -> bool:
+    """``(a, b)`` or ``ROW(a, b)``."""
+    return isinstance(node, exp.Tuple) or (isinstance(node, nodes.Collection) and node.args["kind"] == "ROW")
 
 
 def name_of(node: exp.Expr, position: int) -> str:

@@ -94,7 +94,7 @@ class Aggregates:
         self.always_changes = any(
             c.function.upper() == "COUNT" and not c.arguments and c.filter is None for c in calls
         )
-        self.shape = "; ".join(map(_text, calls))
+        self.shape = "; ".join(_text(c, p.kernel) for c, p in zip(calls, self.calls, strict=True))
 
     @property
     def merges(self) -> bool:
@@ -198,11 +198,12 @@ class Weights:
         return known
 
 
-def _text(call: AggregateCall) -> str:
+def _text(call: AggregateCall, kernel: Kernel) -> str:
     parts = ", ".join(map(str, call.arguments))
     distinct = "DISTINCT " if call.distinct else ""
     where = "" if call.filter is None else f" FILTER {call.filter}"
-    return f"{call.function}({distinct}{parts}){where} {call.type.with_nullability(True)}"
+    form = f" {kernel.form}" if kernel.form else ""
+    return f"{call.function}({distinct}{parts}){where} {call.type.with_nullability(True)}{form}"
 
 
 def row_text(row: RowType, columns: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql import types as t
 from firesteel.sql.operators.base import RowwiseOperator
 from firesteel.sql.operators.evaluation import Evaluation
-from firesteel.sql.operators.objects import column_of_objects, objects_of, row_fields
+from firesteel.sql.operators.objects import column_of_results, objects_of, row_fields
 from firesteel.sql.operators.specs import Correlate
 from firesteel.sql.types import RowType
 from firesteel.sql.values import array_of, values_of
@@ -122,7 +122,7 @@ class CorrelateOperator(RowwiseOperator):
         else:
             rows = [row_fields(row, names) for row in made]
             fields = [list(c) for c in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
-        arrays = [column_of_objects(c, f.data_type) for c, f in zip(fields, self._made.fields, strict=True)]
+        arrays = [column_of_results(c, f.data_type) for c, f in zip(fields, self._made.fields, strict=True)]
         return np.array(counts, np.int64), arrays
 
     def _callable(self) -> Any:

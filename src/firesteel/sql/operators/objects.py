@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.values import array_of, physical, unit_of, values_of
 
-__all__ = ["column_of_objects", "objects_of"]
+__all__ = ["column_of_objects", "column_of_results", "objects_of"]
 
 _EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _EPOCH: Final = dt.datetime(1970, 1, 1)
@@ -207,3 +208,65 @@ def row_fields(value: Any, names: Sequence[str]) -> Sequence[Any]:
     if isinstance(value, dict):
         return [value.get(name) for name in names]
     return [getattr(value, name) for name in names]
+
+
+# ---- what functions of the user give
+
+
+def column_of_results(values: Sequence[Any], data_type: t.DataType) -> pa.Array:
+    """The column of what a function has given. Decimals, also in other values, get the digits of their type
+    rounded to even, as PyFlink rounds what a function returns; elsewhere they are rounded half up."""
+    rounded = _rounding(data_type)
+    if rounded is not None:
+        values = [None if v is None else rounded(v) for v in values]
+    return column_of_objects(values, data_type)
+
+
+_WIDE: Final = Context(prec=76)
+
+
+def _rounding(data_type: t.DataType) -> Converter | None:
+    """None: there are no decimals in values of the type."""
+    make = _ROUNDINGS.get(type(data_type))
+    return None if make is None else make(data_type)
+
+
+def _round_decimal(data_type: Any) -> Converter:
+    quantum = Decimal(1).scaleb(-data_type.scale)
+    return lambda v: v.quantize(quantum, ROUND_HALF_EVEN, _WIDE) if isinstance(v, Decimal) else v
+
+
+def _round_array(data_type: Any) -> Converter | None:
+    inner = _rounding(data_type.element_type)
+    if inner is None:
+        return None
+    each = _nullable(inner)
+    return lambda values: [each(v) for v in values]
+
+
+def _round_pairs(key: t.DataType, value: t.DataType) -> Converter | None:
+    of_keys, of_values = _rounding(key), _rounding(value)
+    if of_keys is None and of_values is None:
+        return None
+    keys, values = _nullable(of_keys), _nullable(of_values)
+    return lambda pairs: [
+        (keys(k), values(v)) for k, v in (pairs.items() if isinstance(pairs, dict) else pairs)
+    ]
+
+
+def _round_row(data_type: Any) -> Converter | None:
+    inner = [_rounding(d) for d in data_type.types]
+    if not any(inner):
+        return None
+    fields = [_nullable(f) for f in inner]
+    names = data_type.names
+    return lambda value: tuple(f(v) for f, v in zip(fields, row_fields(value, names), strict=True))
+
+
+_ROUNDINGS: Final[dict[type[t.DataType], Callable[[Any], Converter | None]]] = {
+    t.DecimalType: _round_decimal,
+    t.ArrayType: _round_array,
+    t.MapType: lambda d: _round_pairs(d.key_type, d.value_type),
+    t.MultisetType: lambda d: _round_pairs(d.element_type, t.IntType()),
+    t.RowType: _round_row,
+}

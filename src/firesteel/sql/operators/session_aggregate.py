@@ -126,13 +126,17 @@ class SessionAggregateOperator(SessionWindows):
         rows = columns.take(order)
         segments = Segments(first, len(times))
         signs = signs_of(rows) if self.spec.retracts else None
-        fields = self.aggregates.fold(rows, signs, segments, self.aggregates.initial(len(first)))
         starts, ends = sorted_times[first], sorted_times[last] + gap
         of = owners[first]
         at = pa.array(groups.first[of])
+        fields = self.aggregates.initial(len(first))
         made = _Sessions([names[i] for i in of.tolist()], [k.take(at) for k in keys], starts, ends, fields)
         alone = np.bincount(of, minlength=len(names))[of] == 1
-        self._take_in(made, alone)
+        held, extending = self._held(made, alone)
+        for field, before in zip(fields, self._rows.fields[:-1], strict=True):
+            field[extending] = before[held[extending]]
+        made = made._replace(fields=self.aggregates.fold(rows, signs, segments, fields))
+        self._take_in(made, alone, held, extending)
 
     def _names(self, keys: list[pa.Array], first: Array) -> list[Any]:
         """The parts of keys that follow the start in names of state."""
@@ -193,9 +197,8 @@ class SessionAggregateOperator(SessionWindows):
                 del several[name]
         self._rows.remove(slots)
 
-    def _take_in(self, made: _Sessions, alone: Array) -> None:
-        """Put sessions of a batch together with those that are there. Where there is one of a key on both
-        sides at most, which is usual, all keys are worked on at once.
+    def _held(self, made: _Sessions, alone: Array) -> tuple[Array, Array]:
+        """The slot of the session that is there of each key, and which sessions go on with it.
 
         :param alone: whether the batch has no other session of the key.
         """
@@ -203,7 +206,11 @@ class SessionAggregateOperator(SessionWindows):
         at = np.flatnonzero(alone & (held >= 0))
         slots = held[at]
         touches = (self._starts[slots] <= made.ends[at]) & (self._rows.fields[-1][slots] >= made.starts[at])
-        extending = at[touches]
+        return held, at[touches]
+
+    def _take_in(self, made: _Sessions, alone: Array, held: Array, extending: Array) -> None:
+        """Put sessions of a batch together with those that are there. Where there is one of a key on both
+        sides at most, which is usual, all keys are worked on at once."""
         new = np.flatnonzero(alone & (held == _NO_SLOT))
         others = np.ones(len(held), bool)
         others[extending] = others[new] = False
@@ -217,16 +224,15 @@ class SessionAggregateOperator(SessionWindows):
         self._next = min(self._next, int(made.ends.min()))
 
     def _extend(self, made: _Sessions, slots: Array) -> None:
-        """Each of some sessions goes on with one of the batch."""
-        held = self._rows.fields
+        """Each of some sessions has gone on from the one that is there: row by row, as the result of floats
+        depends on it."""
         before = self._starts[slots]
-        fields = self.aggregates.merge([f[slots] for f in held[:-1]], made.fields)
         whole = made._replace(
-            starts=np.minimum(before, made.starts), ends=np.maximum(held[-1][slots], made.ends), fields=fields
+            starts=np.minimum(before, made.starts), ends=np.maximum(self._rows.fields[-1][slots], made.ends)
         )
         stays = whole.starts == before
         at = np.flatnonzero(stays)
-        self._rows.put(slots[at], [*(f[at] for f in fields), whole.ends[at]])
+        self._rows.put(slots[at], [*(f[at] for f in whole.fields), whole.ends[at]])
         earlier = np.flatnonzero(~stays)  # they have another name
         if len(earlier):
             self._forget(slots[earlier])

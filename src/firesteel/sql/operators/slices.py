@@ -8,7 +8,6 @@ a window has the slices from the start of the longest one on. All are named by t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -96,7 +95,7 @@ class Slices:
             return range(end, last + 1, self.step)
         return range(last - (last - end) // self.slide * self.slide, last + 1, self.slide)
 
-    def of_window(self, end: int) -> Iterable[int]:
+    def of_window(self, end: int) -> range:
         """The slices of a window."""
         return range(self.start(end) + self.step, end + 1, self.step)
 

@@ -328,7 +328,11 @@ class SessionTableFunction(OperatorSpec):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowAggregate(OperatorSpec):
     """GROUP BY of a windowing TVF, or of an old window; keyed by ``keys``. Output: key columns, calls, then
-    ``properties``: some of "start", "end", "time", "rowtime", "proctime" in the order asked for."""
+    ``properties``: some of "start", "end", "time", "rowtime", "proctime" in the order asked for.
+
+    :param newest_first: in which order the slices of a window are put together: what depends on the order of
+        rows, as LISTAGG does, shows it.
+    """
 
     input: RowType
     output: RowType
@@ -337,6 +341,7 @@ class WindowAggregate(OperatorSpec):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...] = ()
     retracts: bool = False
+    newest_first: bool = False
     functions: Functions = field(default_factory=_none)
 
 

@@ -14,7 +14,7 @@ from firesteel.sql.operators.base import KeyedColumnsOperator
 from firesteel.sql.operators.correlate import bare
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.keyed_rows import KeyedRows
-from firesteel.sql.operators.objects import column_of_objects, objects_of, row_fields
+from firesteel.sql.operators.objects import column_of_results, objects_of, row_fields
 from firesteel.sql.operators.row_state import Field, rows_state
 from firesteel.sql.operators.specs import GroupTableAggregate
 
@@ -89,6 +89,6 @@ class GroupTableAggregateOperator(KeyedColumnsOperator):
             columns: Any = [[bare(row) for row in made]]
         else:
             columns = zip(*(row_fields(row, names) for row in made), strict=True)
-        arrays = [column_of_objects(list(c), f.data_type) for c, f in zip(columns, self._fields, strict=True)]
+        arrays = [column_of_results(list(c), f.data_type) for c, f in zip(columns, self._fields, strict=True)]
         kinds = np.array(changes, np.int8)
         self.emit(Columns([*keys, *arrays], len(made), kinds if kinds.any() else None))

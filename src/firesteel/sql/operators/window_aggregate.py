@@ -218,7 +218,10 @@ class WindowAggregateOperator(SlicedWindows):
 
     def _slices_of(self, end: int) -> Iterable[int]:
         """The slices that the window of an end is put together of."""
-        return self.slices.of_window(end) if self.shares else (end,)
+        if not self.shares:
+            return (end,)
+        slices = self.slices.of_window(end)
+        return slices[::-1] if self.spec.newest_first and not self.context.batch_mode else slices
 
     def _fire_cumulative(self, end: int) -> None:
         state, slices = self._state, self.slices

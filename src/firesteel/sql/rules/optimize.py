@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from firesteel.sql.logical import Node
+from firesteel.sql.rules.empty_inputs import prune_empty_inputs
 from firesteel.sql.rules.fold_constants import fold_constants
 from firesteel.sql.rules.lateral_queries import lateral_queries_to_joins
 from firesteel.sql.rules.prune_columns import prune_columns
@@ -21,6 +22,7 @@ RULES: Final = (
     fold_constants,
     push_filters,
     fold_constants,
+    prune_empty_inputs,
     prune_columns,
 )
 

@@ -217,9 +217,11 @@ def _aggregate(node: Aggregate, needed: list[int]) -> tuple[Node, Moved]:
     kept = [i for i in range(len(node.calls)) if keys + i in needed]
     if not keys and not kept and node.calls:
         kept = [0]  # there is one row whatever is read of it
+    positions = [*range(keys), *(keys + i for i in kept)]
+    if len(node.row.fields) > keys + len(node.calls):  # one call of a table aggregate gives several columns
+        kept, positions = list(range(len(node.calls))), list(range(len(node.row.fields)))
     calls = [node.calls[i] for i in kept]
     child, moved = _prune(node.input, {*node.group, *_reads(calls)})
-    positions = [*range(keys), *(keys + i for i in kept)]
     made = replace(
         node,
         row=_row_of(node.row, positions),

@@ -62,6 +62,8 @@ def _aggregate_of_windows(
         calls=node.calls,
         properties=node.properties,
         retracts=not node.input.is_insert_only,
+        # Flink goes back from the end of a window of a HOP() in FROM, not of one of GROUP BY
+        newest_first=isinstance(node, p.WindowAggregate),
         functions=run.functions(calls=node.calls),
     )
     return run.one(node, spec, keys=node.group)

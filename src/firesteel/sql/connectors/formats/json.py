@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final
@@ -13,10 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from firesteel.common.columns import Columns
+from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
 from firesteel.formats.changelog_rows import TIME_FORMATS
 from firesteel.formats.json_messages import JsonRowDeserializationSchema
-from firesteel.formats.json_rows import value_encoder
+from firesteel.formats.json_rows import json_elements_decoder, value_encoder
 from firesteel.program.sources import SourceReader
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
@@ -27,7 +29,7 @@ from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, Re
 from firesteel.sql.connectors.formats.message_lines import MessageLines
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_object_each
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
-from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts, short_decimals
+from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts, short_decimal, short_decimals
 from firesteel.sql.connectors.options import boolean, refused, word
 from firesteel.sql.operators.objects import objects_of
 
@@ -76,12 +78,33 @@ class JsonTableFormat:
         # Only what is wanted is looked for in a message.
         read = t.RowType.of([row.names[c] for c in columns], [row.types[c] for c in columns])
         every = tuple(range(len(columns)))
-        rows = JsonRowDeserializationSchema(file_type_info(read), self.fail_on_missing, self.ignore_errors)
+        rows = _Messages(file_type_info(read), self.fail_on_missing, self.ignore_errors)
         return SchemaReader(rows, read, every, one_object_each(block_reader(self, read, every)))
 
     def message_writer(self, row: t.RowType) -> MessageWriter:
         texts = json_texts(self, row)
         return lambda columns: as_messages(texts(columns))
+
+
+class _Messages(JsonRowDeserializationSchema):
+    """A message that is an array has a row of each of its elements; a schema of a stream refuses it."""
+
+    def __init__(self, type_info: TypeInformation, strict: bool, ignores: bool) -> None:
+        super().__init__(type_info, strict, ignores)
+        self._decode_elements = json_elements_decoder(type_info, strict, self._ignore if ignores else None)
+
+    # These two as they are: what reads many at once knows by them that it reads the same as one by one.
+    def deserialize(self, message: bytes | None) -> Any:
+        return super().deserialize(message)
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
+        return super().deserialize_batch(messages)
+
+    def deserialize_many(self, message: bytes | None) -> Sequence[Any]:
+        return () if message is None else self._decode_elements(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Messages, self._options
 
 
 def _is_plain(data_type: t.DataType) -> bool:
@@ -174,10 +197,17 @@ def _cells(format_: JsonTableFormat, data_type: t.DataType) -> Callable[[pa.Arra
         )
     if isinstance(data_type, t.CharType | t.VarCharType):
         return _strings
-    encode = value_encoder(file_type_info(data_type), TIME_FORMATS[format_.times])
+    form = TIME_FORMATS[format_.times]._replace(
+        decimal=_plain_decimal if format_.plain_decimals else short_decimal
+    )
+    encode = value_encoder(file_type_info(data_type), form)
     return lambda array: pa.array(
         [None if v is None else encode(v) for v in objects_of(array, data_type)], pa.string()
     )
+
+
+def _plain_decimal(value: Decimal) -> str:
+    return format(value, "f")
 
 
 def _floats(data_type: t.DataType) -> Callable[[pa.Array], pa.Array]:
@@ -223,7 +253,8 @@ OPTIONS: Final = (
     boolean("encode.ignore-null-fields", False),
     boolean("encode.decimal-as-plain-number", False),
     refused("map-null-key.literal", _NULL_KEYS, _FILTER),
-    # which of two parsers Flink takes: what they read is the same
+    # which of two parsers Flink takes: they differ in which of repeated keys counts; here it is the last one,
+    # as for the parser that is not the default
     boolean("decode.json-parser.enabled", True),
 )
 FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create, messages=create),)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.cast import cast_column
 
-__all__ = ["NUMBERS", "TIMES", "plain_texts", "short_decimals"]
+__all__ = ["NUMBERS", "TIMES", "plain_texts", "short_decimal", "short_decimals"]
 
 NUMBERS: Final = (
     t.TinyIntType,
@@ -39,8 +39,13 @@ def short_decimals(array: pa.Array) -> pa.Array:
     special = pc.match_substring_regex(texts, _WITH_EXPONENT)
     if not pc.any(special).as_py():
         return texts
-    found = [None if v is None else str(Decimal(v).normalize(_WIDE)) for v in texts.to_pylist()]
+    found = [None if v is None else short_decimal(Decimal(v)) for v in texts.to_pylist()]
     return pa.array(found, pa.string())
+
+
+def short_decimal(value: Decimal) -> str:
+    """The same of one."""
+    return str(value.normalize(_WIDE))
 
 
 def plain_texts(array: pa.Array, data_type: t.DataType, separator: str = " ") -> pa.Array | None:

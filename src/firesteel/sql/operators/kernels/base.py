@@ -53,6 +53,8 @@ class Kernel:
     counts_duplicates: ClassVar[bool] = True
     #: Whether a weight may be any number: so many rows with one value.
     takes_counts: ClassVar[bool] = False
+    #: What its fields hold, where that is not what state of older savepoints holds: such state is refused.
+    form: ClassVar[str] = ""
 
     def __init__(self, what: KernelCall) -> None:
         self.what = what

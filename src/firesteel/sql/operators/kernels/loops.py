@@ -20,7 +20,7 @@ from firesteel.sql.json_text import Raw, parse, text_of
 from firesteel.sql.operators.kernels.base import Arguments, Fields, Kernel, KernelCall, kernel
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.kernels.segments import Array, Segments
-from firesteel.sql.operators.objects import column_of_objects, objects_of
+from firesteel.sql.operators.objects import column_of_results, objects_of
 from firesteel.sql.operators.row_state import Field
 from firesteel.sql.values import array_of, physical, values_of
 
@@ -539,7 +539,7 @@ class UserKernel(LoopKernel):
         return self.function.get_value(accumulator)
 
     def values(self, fields: Fields) -> pa.Array:
-        return column_of_objects(self._results(fields), self.result)
+        return column_of_results(self._results(fields), self.result)
 
 
 def _has(function: Any, name: str) -> bool:

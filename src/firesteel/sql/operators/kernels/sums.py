@@ -1,4 +1,4 @@
-"""COUNT, SUM, SUM0, AVG, and the variances: sums of numbers."""
+"""COUNT, SUM, SUM0 and AVG: sums of numbers."""
 
 from __future__ import annotations
 
@@ -137,71 +137,3 @@ class Average(_Sums):
             return from_numbers(objects(half_up(scaled, np.abs(divisors).tolist())), present, self.result)
         quotients = np.abs(sums) // np.abs(divisors) * (np.sign(sums) * np.sign(divisors))
         return from_numbers(quotients, present, self.result)
-
-
-class _Variance(Kernel):
-    """Sum, sum of squares and count of values."""
-
-    sample = False
-    root = False
-    fields = (Field("float64"), Field("float64"), Field("int64"))
-
-    def scan(
-        self, arguments: Arguments, weights: Array | None, segments: Segments, base: Fields
-    ) -> list[Array]:
-        counts = valid_rows(arguments[0], weights, segments.count)
-        found = _floats(arguments[0])
-        return [
-            segments.running_floats(_weighted(found, counts), base[0]),
-            segments.running_floats(_weighted(found * found, counts), base[1]),
-            base[2][segments.index] + segments.running(counts),
-        ]
-
-    def merge(self, first: Fields, second: Fields) -> list[Array]:
-        return [a + b for a, b in zip(first, second, strict=True)]
-
-    def values(self, fields: Fields) -> pa.Array:
-        sums, squares, counts = fields
-        divisors = counts - 1 if self.sample else counts
-        present = divisors > 0
-        spread = squares - sums * sums / np.where(counts == 0, 1, counts)
-        found = np.maximum(spread / np.where(present, divisors, 1), 0.0)
-        return _of_floats(np.sqrt(found) if self.root else found, present, self.result)
-
-
-def _floats(array: pa.Array) -> Array:
-    found = numbers(array).astype(np.float64)
-    if pa.types.is_decimal(array.type):
-        found = found / 10.0**array.type.scale
-    return found
-
-
-def _of_floats(found: Array, present: Array, result: t.DataType) -> pa.Array:
-    match result:
-        case t.DecimalType(scale=scale):
-            unscaled = [round(v * 10**scale) if np.isfinite(v) else 0 for v in found.tolist()]
-            return from_numbers(objects(unscaled), present, result)
-        case t.FloatType() | t.DoubleType():
-            return from_numbers(found, present, result)
-    return from_numbers(np.trunc(np.where(present, found, 0)).astype(np.int64), present, result)
-
-
-@kernel("VAR_POP")
-class VariancePopulation(_Variance):
-    pass
-
-
-@kernel("VAR_SAMP", "VARIANCE")
-class VarianceSample(_Variance):
-    sample = True
-
-
-@kernel("STDDEV_POP")
-class DeviationPopulation(_Variance):
-    root = True
-
-
-@kernel("STDDEV_SAMP", "STDDEV")
-class DeviationSample(_Variance):
-    sample = True
-    root = True
