@@ -58,8 +58,8 @@ _OWN: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
     "spark.python.worker.reuse": "true",
-    # An exchange to more tasks than this is written by each task into one file. To fewer it goes into a file for
-    # each of them, which takes no memory; in epochs of a few records files are what costs.
+    # An exchange to more tasks than this is written by each task into one file. To fewer it goes into a file
+    # for each of them, which takes no memory; in epochs of a few records files are what costs.
     "spark.shuffle.sort.bypassMergeThreshold": "4",
     # What Spark remembers of jobs that have ended, for its own pages: each epoch is some of them.
     "spark.ui.retainedJobs": "50",
