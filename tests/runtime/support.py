@@ -216,12 +216,16 @@ class _LiveSplits(_Splits):
         return ReadRange(split, position or 0, max_records, max_bytes, there)
 
 
+_LIVE_CHUNK = 1_000  # records, about as many as readers of files give at once
+
+
 class _LiveReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         start = range_.position
         stop = min(range_.stop, start + range_.max_records)
-        part = feeds[range_.split.payload][start:stop]
-        yield Chunk([v for v, _ in part], [t for _, t in part], stop)
+        for at in range(start, stop, _LIVE_CHUNK):
+            part = feeds[range_.split.payload][at : min(at + _LIVE_CHUNK, stop)]
+            yield Chunk([v for v, _ in part], [t for _, t in part], at + len(part))
 
 
 class SteppedClock(ManualClock):

@@ -101,7 +101,7 @@ def test_remote_model_inference_asks_for_each_row_until_it_is_interrupted(
     examples: Path, tmp_path: Path
 ) -> None:
     """Rows, waiting times and failures are random, so there is no reference; this is what is certain. How
-    many rows have no answer within the ten seconds of the example depends on the machine, so it is an hour."""
+    many rows have no answer within the example's ten seconds depends on the machine: it gets an hour."""
     text = (examples / "asyncio" / "remote_model_inference.py").read_text("utf-8")
     assert text.count("timeout=Time.seconds(10)") == 1
     script = tmp_path / "remote_model_inference.py"

@@ -50,8 +50,6 @@ _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, o
 # in one for a while after it.
 _SLOW_MS: Final = 100.0
 _AFTER_SLOW_MS: Final = 1000.0
-# Of full buffers, which leave although others still wait.
-_AT_ONCE_BYTES: Final = 512 * 1024
 # So many records come one by one, and leave at once: those of a small collection, with which a program may
 # wait as long as it likes for each.
 _SINGLY: Final = 64
@@ -143,7 +141,6 @@ class TaskLoop:
         self._slices = Pieces(sys.maxsize, singly=_SINGLY)
         #: Called between two records, or groups of them, that came together: what is done may leave.
         self.between: Callable[[], None] = _nothing
-        self._leaves = False  # what is to be sent does not wait for more
         self._is_dirty = False  # something may wait to be flushed
         self._at_once_until_ms = 0.0  # and does not wait for others
         self._tick_ms = 0.0  # when the next tick is due at the latest
@@ -336,7 +333,6 @@ class TaskLoop:
             self._send_markers()
             self._flushed_ms = now_ms
             self._is_dirty = False
-            self._leaves = True
 
     def wait_ms(self, at_most: float) -> float:
         """How long nothing will be due."""
@@ -400,15 +396,7 @@ class TaskLoop:
         return total
 
     def take(self) -> Rows:
-        """What is to be sent, each row with its sender: barriers are aligned by that.
-
-        Full buffers wait for those that the timeout lets go, up to a certain size: each time that something
-        is sent costs as much as some hundred records.
-        """
-        may_wait = not self._leaves and self._settings.buffer_timeout_ms is not None
-        if may_wait and sum(len(row.body) for row in self._out) < _AT_ONCE_BYTES:
-            return []
-        self._leaves = False
+        """What is to be sent, each row with its sender: barriers are aligned by that."""
         rows = [row._replace(ord=self._subtask) for row in self._out]
         self._out.clear()
         return rows
@@ -478,7 +466,6 @@ class TaskLoop:
             self.settle()
         body = pickle.dumps(news, 5)
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, body) for to in range(self._settings.consumers)]
-        self._leaves = True
         self.epoch += 1
         self._begin_epoch(news)
 

@@ -24,8 +24,12 @@ from .core import PLACES, Place, here, numbers, parity, place, slip, timed
 TIMED_OUT = OutputTag("timed out", Types.PICKLED_BYTE_ARRAY())
 
 
-def two(low: Any = lambda v: True, high: Any = lambda v: True) -> Pattern:
-    return Pattern.begin("low").where(low).followed_by("high").where(high).within(4)
+#: Of processing time: what matches must not depend on how long an epoch takes.
+AN_HOUR_MS = 3_600_000
+
+
+def two(low: Any = lambda v: True, high: Any = lambda v: True, within_ms: int = 4) -> Pattern:
+    return Pattern.begin("low").where(low).followed_by("high").where(high).within(within_ms)
 
 
 class Rich(RichIterativeCondition):
@@ -104,7 +108,7 @@ for _where in ("open", "filter", "close"):
 for _where in ("open", "process_match", "behind_a_match", "close"):
     PLACES[f"pattern_{_where}"] = lambda env, w=_where: here(matched(env, two()).process(Matches(w)))  # type: ignore[misc]
     PLACES[f"pattern_{_where}_processing_time"] = lambda env, w=_where: here(  # type: ignore[misc]
-        matched(env, two()).in_processing_time().process(Matches(w))
+        matched(env, two(within_ms=AN_HOUR_MS)).in_processing_time().process(Matches(w))
     )
 
 
