@@ -71,7 +71,7 @@ class WatermarkValve:
     def feed_all(self, channel: Hashable, marks: Iterable[tuple[int, Mark]]) -> list[tuple[int, Mark]]:  # hot
         """``feed`` for marks of one channel with their places."""
         state = self._channels[channel]
-        lowest = self._lowest_beside(state)
+        lowest = self._lowest(beside=state)
         merged: list[tuple[int, Mark]] = []
         for at, mark in marks:
             if type(mark) is not int:
@@ -89,16 +89,14 @@ class WatermarkValve:
                 merged.append((at, output))
         return merged
 
-    def _lowest_beside(self, state: _Channel) -> int | None:
-        """The least watermark of the others that count; None: none does."""
-        return min(
-            (
-                c.watermark
-                for c in self._channels.values()
-                if c is not state and not c.idle and not c.ended and c.aligned
-            ),
-            default=None,
-        )
+    def _lowest(self, beside: _Channel | None = None) -> int | None:  # hot
+        """The least watermark of the channels that count, but for one; None: there is none."""
+        lowest: int | None = None
+        for c in self._channels.values():
+            counts = c.aligned and not c.idle and not c.ended and c is not beside
+            if counts and (lowest is None or c.watermark < lowest):
+                lowest = c.watermark
+        return lowest
 
     def _watermark(self, state: _Channel, watermark: int) -> list[Mark]:
         if state.idle or watermark <= state.watermark:
@@ -109,10 +107,7 @@ class WatermarkValve:
         return self._advance()
 
     def _advance(self) -> list[Mark]:
-        lowest: int | None = None
-        for c in self._channels.values():
-            if not c.idle and not c.ended and c.aligned and (lowest is None or c.watermark < lowest):
-                lowest = c.watermark
+        lowest = self._lowest()
         if lowest is None or lowest <= self.output:
             return []
         self.output = lowest

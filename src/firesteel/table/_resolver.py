@@ -440,9 +440,6 @@ class Resolver:
         condition, yes, no = (self.resolve(a) for a in node.arguments)
         return self.call("CASE", [condition, yes, no])
 
-    def similar(self, node: tree.FunctionCall) -> Expression:
-        return self.call("SIMILAR", self.operands(node.arguments))
-
     def plus(self, node: tree.FunctionCall) -> Expression:
         """A sum; what is added to a text, or has one added to it, becomes one."""
         operands = self.operands(node.arguments)
@@ -466,9 +463,6 @@ class Resolver:
         data_type = operand.type.types[index]
         result = data_type.with_nullability(data_type.nullable or operand.type.nullable)
         return Call("GET", (operand, Literal(index, t.IntType(nullable=False))), result)
-
-    def element_at(self, node: tree.FunctionCall) -> Expression:
-        return self.call("AT", self.operands(node.arguments))
 
 
 def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Expression:
@@ -495,9 +489,7 @@ _SPECIAL: Final[dict[str, Any]] = {
     "NOT_BETWEEN": Resolver.between,
     "IN": Resolver.in_,
     "IF_THEN_ELSE": Resolver.if_then_else,
-    "SIMILAR": Resolver.similar,
     "GET": Resolver.get,
-    "AT": Resolver.element_at,
     "PLUS": Resolver.plus,
     "ROW": Resolver.row_of,
 }

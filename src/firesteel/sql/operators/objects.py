@@ -63,12 +63,16 @@ def _of_instant(data_type: t.DataType) -> Converter:
     return lambda n: Instant(n // unit, n % unit * (1_000_000_000 // unit))
 
 
-def _of_array(data_type: Any) -> Converter | None:
-    inner = _converter(data_type.element_type)
-    if inner is None:
+def _of_each(element: Converter | None) -> Converter | None:
+    """What converts each element of a list; None: they are right as they are."""
+    if element is None:
         return None
-    convert = _nullable(inner)
+    convert = _nullable(element)
     return lambda values: [convert(v) for v in values]
+
+
+def _of_array(data_type: Any) -> Converter | None:
+    return _of_each(_converter(data_type.element_type))
 
 
 def _of_pairs(key: t.DataType, value: t.DataType) -> Converter:
@@ -237,11 +241,7 @@ def _round_decimal(data_type: Any) -> Converter:
 
 
 def _round_array(data_type: Any) -> Converter | None:
-    inner = _rounding(data_type.element_type)
-    if inner is None:
-        return None
-    each = _nullable(inner)
-    return lambda values: [each(v) for v in values]
+    return _of_each(_rounding(data_type.element_type))
 
 
 def _round_pairs(key: t.DataType, value: t.DataType) -> Converter | None:
