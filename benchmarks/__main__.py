@@ -81,7 +81,7 @@ def main() -> int:
         "--settings", type=some_of(SETTINGS), default=list(SETTINGS), help=f"of case q: {', '.join(SETTINGS)}"
     )
     parser.add_argument(
-        "--events", type=int, default=1_000_000, help="of case q: the smaller number (default: 1000000)"
+        "--events", type=int, default=2_000_000, help="of case q: the smaller number (default: 2000000)"
     )
     parser.add_argument(
         "--clock",

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.environments import EARLIER, OURS, Environments
 from benchmarks.in_turn import compare_in_turn
@@ -367,13 +367,30 @@ def large_changes(environments: Environments, rounds: int) -> list[Comparison]:
     return results
 
 
+_RELAYED: Final = 1_500_000
+
+
 def real_time(environments: Environments, rounds: int) -> list[Comparison]:
-    """Real time is `ours`, epochs are the peer: the rate, and the CPU for a record. And how long after a
+    """Real time is `ours`, epochs are the peer: the rates, and the CPU for a record. And how long after a
     backlog the p99 of a job in real time is below 50 ms again, and what it is at a high rate."""
 
     def keyed(mode: str) -> Measured:
         arguments = ("--config", f"execution.mode={mode}")
         return by_rate(replace(KEYED, name=f"firesteel, {mode}", arguments=arguments), environments)
+
+    def relayed(mode: str, address: str) -> Measured:
+        arguments = ("--brokers", address, "--size", "1000", "--config", f"execution.mode={mode}")
+        system = System(f"firesteel, {mode}", OURS, "kafka_map.py", _RELAYED, arguments, pyflink_text=True)
+        return by_rate(system, environments)
+
+    def relay() -> list[Comparison]:
+        from benchmarks.kafka import broker, fill
+
+        with broker() as running:
+            for count in (_RELAYED // 10, _RELAYED, 2 * _RELAYED):
+                fill(running, 1_000, count)
+            ours, epochs = (relayed(mode, running.address) for mode in ("real-time", "epochs"))
+            return compare("r: Kafka to Kafka, 1,000 bytes", "rec/s", True, ours, [(epochs, 0.9)], rounds)
 
     both = System("firesteel, real-time", OURS, "both_modes.py", arguments=("--rounds", "1"))
     backlog = System("firesteel, real-time", OURS, "backlog.py")
@@ -382,6 +399,7 @@ def real_time(environments: Environments, rounds: int) -> list[Comparison]:
     epochs, limit = Measured("firesteel, epochs", lambda: 1.0), Measured("limit", lambda: 10.0)
     return [
         *compare("r: keyed count", "rec/s", True, keyed("real-time"), [(keyed("epochs"), 0.9)], rounds),
+        *relay(),
         *compare(
             "r: CPU for a record of it",
             "of that of epochs",
