@@ -18,6 +18,7 @@ from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.common.watermark_strategy import TimestampAssigner
+from firesteel.connectors.base import SinkWriter, WriterContext
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
@@ -438,6 +439,30 @@ def test_results_do_not_depend_on_the_buffer_timeout(timeout_ms: int) -> None:
         counted = generated(env, 3_000).key_by(lambda n: n % 3).process(Count())
         with counted.execute_and_collect() as results:
             assert sorted(results) == sorted((n % 3, n // 3 + 1) for n in range(3_000))
+
+
+@pytest.mark.parametrize(("timeout_ms", "alone", "behind"), [(7, 7.0, 1.0), (0, 0.0, 0.0), (-1, None, None)])
+def test_a_record_waits_in_a_sink_if_it_has_not_waited_in_a_buffer(
+    monkeypatch: pytest.MonkeyPatch, timeout_ms: int, alone: float | None, behind: float | None
+) -> None:
+    """Kafka's producer makes batches of what comes within that time."""
+    told: list[float | None] = []
+    create = CollectingSink.create_writer
+
+    def create_writer(sink: CollectingSink, context: WriterContext) -> SinkWriter:
+        told.append(context.buffer_timeout_ms)
+        return create(sink, context)
+
+    monkeypatch.setattr(CollectingSink, "create_writer", create_writer)
+    with local_platform():
+        for keyed, expected in ((False, alone), (True, behind)):
+            env = real_time()
+            env.set_buffer_timeout(timeout_ms)
+            stream = generated(env, 10)
+            told.clear()
+            (stream.key_by(lambda n: n).process(Count()) if keyed else stream).sink_to(CollectingSink())
+            env.execute()
+            assert set(told) == {expected}
 
 
 # ---- barriers

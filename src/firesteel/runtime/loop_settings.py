@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+#: Records that come from another task have waited for each other in its buffer, and come in batches.
+_AFTER_A_BUFFER_MS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,13 @@ class LoopSettings:
     producers: int
     consumers: int
     buffer_timeout_ms: float | None = 5
+
+    @property
+    def writer_timeout_ms(self) -> float | None:
+        """How long a record may wait in the writer of a sink."""
+        if self.producers == 0 or self.buffer_timeout_ms is None:
+            return self.buffer_timeout_ms
+        return min(_AFTER_A_BUFFER_MS, self.buffer_timeout_ms)
 
 
 def epoch_name(stretch: str, epoch: int) -> str:

@@ -122,7 +122,7 @@ class TaskLoop:
             chain.vertex.id: descriptor.subtasks[chain.vertex.id, subtask] for chain in level.chains
         }
         for chain in level.chains:
-            chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+            chain.context.buffer_timeout_ms = settings.writer_timeout_ms
             chain.context.clock.follow(now_ms)
         self.watch = level.watch
         self._begun_ms = wall_ms()  # the epoch

@@ -98,6 +98,29 @@ def test_partitions_are_read_in_order_and_followed(
     assert polled(reader, all_of(1))[0] == {f"{topic}-1": ["late"]}
 
 
+def test_large_messages_come_in_pieces(
+    kafka_broker: KafkaBroker, polling: Callable[..., KafkaPolling]
+) -> None:
+    """A piece of them is to fit a CPU cache, as in epochs. What was there is handed on all the same."""
+    topic = kafka_broker.topic(1)
+    kafka_broker.produce(topic, ["x" * 10_000] * 400)
+    reader = polling()
+    reader.add_splits([(split(topic, 0), None)])
+    pieces: list[int] = []
+    most = 0
+
+    def all_is_there() -> bool:
+        nonlocal most
+        found = [len(chunk.values) for _, chunk in reader.poll(200, 50.0, ())]
+        most = max(most, sum(found))
+        pieces.extend(filter(None, found))
+        return sum(pieces) == 400
+
+    until(all_is_there, lambda: f"{pieces}", look_s=0)
+    assert most <= 200
+    assert max(pieces[1:]) <= 256 * 1024 // 10_000 + 1
+
+
 def test_a_split_ends_at_its_offset(kafka_broker: KafkaBroker, polling: Callable[..., KafkaPolling]) -> None:
     topic = kafka_broker.topic(3)
     for partition in range(3):

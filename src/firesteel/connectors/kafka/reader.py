@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-_AT_ONCE: Final = 1000  # offsets in a chunk
+AT_ONCE: Final = 1000  # offsets in a chunk
 _CHUNK_BYTES: Final = 256 << 10  # of messages: the records made from them should also fit a CPU cache
 _POLL_S: Final = 0.1
 _ERROR: Final = methodcaller("error")
@@ -119,7 +119,7 @@ class KafkaReader(SourceReader):
             while (stop is None or position < stop) and records > 0 and size > 0:
                 if not incoming.is_reading(split.partition, buffer):  # another range of it was started
                     buffer = incoming.begin(split.partition, position)
-                limit = position + min(_AT_ONCE, records)
+                limit = position + min(AT_ONCE, records)
                 taken = incoming.take(split.partition, position, limit if stop is None else min(limit, stop))
                 position = taken.position
                 values, stamps, bad, ignored = self._decode(taken.messages)
@@ -200,7 +200,7 @@ class _Incoming:
         self._patience_s = number(properties, API_TIMEOUT, ONE_MINUTE) / 1000
         self._reset = reset
         self._buffers: dict[Partition, _Buffer] = {}
-        self._at_once = _AT_ONCE  # messages to take from the client: about a chunk
+        self._at_once = AT_ONCE  # messages to take from the client: about a chunk
 
     def close(self) -> None:
         self._buffers.clear()
@@ -235,7 +235,7 @@ class _Incoming:
             self._fetch(partition, position)
         taken = buffer.take(limit)
         if taken.messages:
-            self._at_once = min(_AT_ONCE, 1 + _CHUNK_BYTES * len(taken.messages) // max(1, taken.size))
+            self._at_once = fitting(len(taken.messages), taken.size)
         return taken
 
     def _fetch(self, partition: Partition, position: int) -> None:
@@ -287,6 +287,11 @@ class _Incoming:
     def _skip_what_is_gone(self, partition: Partition, error: KafkaError) -> None:
         buffer = self._buffers[partition]
         buffer.known = skip_what_is_gone(self._consumer, partition, buffer.known, self._reset, error)
+
+
+def fitting(messages: int, size: int) -> int:
+    """How many messages a chunk should have, after so many of them had *size* bytes."""
+    return min(AT_ONCE, 1 + _CHUNK_BYTES * messages // max(1, size))
 
 
 def is_gone(error: KafkaError) -> bool:

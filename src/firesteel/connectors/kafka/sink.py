@@ -42,7 +42,6 @@ from firesteel.program.sinks import (
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-_LINGER_MS: Final = 1.0
 _PREFIX_BYTES: Final = 6400
 
 
@@ -182,9 +181,7 @@ class _DirectWriter(SinkWriter):
         self._waits = sink.guarantee is Guarantee.AT_LEAST_ONCE
         self._kept = sink.kept
         if self._kept.producer is None:
-            # In real-time mode records have waited for each other before: they come in batches.
-            linger_ms = None if buffer_timeout_ms is None else min(_LINGER_MS, buffer_timeout_ms)
-            self._kept.producer = new_producer(sink.properties, self._kept.failures, linger_ms)
+            self._kept.producer = new_producer(sink.properties, self._kept.failures, buffer_timeout_ms)
         self._producer = self._kept.producer
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
