@@ -138,6 +138,11 @@ def find_zone(name: str) -> datetime.tzinfo | None:
     return _zone(name)
 
 
+def is_zone_id(name: str) -> bool:
+    """Whether ``java.time.ZoneId`` knows it, which has none of the old names of three letters."""
+    return name not in _OLD_NAMES and _zone(name) is not None
+
+
 def _fixed(zone: datetime.tzinfo) -> int | None:
     """Seconds east of UTC, if that never changes."""
     if isinstance(zone, datetime.timezone):

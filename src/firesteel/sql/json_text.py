@@ -79,7 +79,7 @@ _WRITE: Final[dict[type, Callable[[Any], str]]] = {
     decimal.Decimal: str,
     float: lambda v: _float(v),
     type(None): lambda v: "null",
-    dict: lambda v: "{" + ",".join(f"{_string(str(k))}:{text_of(x)}" for k, x in v.items()) + "}",
+    dict: lambda v: "{" + ",".join(f"{_string(str(k))}:{text_of(x)}" for k, x in _in_order(v)) + "}",
     list: lambda v: "[" + ",".join(map(text_of, v)) + "]",
     tuple: lambda v: "[" + ",".join(map(text_of, v)) + "]",
 }
@@ -91,8 +91,13 @@ def _float(value: float) -> str:
     return double_to_string(value)
 
 
+def _in_order(entries: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    """Entries by their keys, compared as Java compares texts."""
+    return sorted(entries.items(), key=lambda entry: str(entry[0]).encode("utf-16-be", "surrogatepass"))
+
+
 def text_of(value: Any) -> str:
-    """The compact text of a value."""
+    """The compact text of a value; the entries of objects come in the order of their keys, as in Flink."""
     return _WRITE[type(value)](value)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import sqlglot
 from sqlglot import exp
 
 from firesteel.sql.parser.dialect import Flink, parse_expression, parse_query
+from firesteel.sql.parser.errors import SqlParserError
 from firesteel.sql.parser.nodes import Collection, IntervalLiteral, JsonCall, TypedLiteral
 from firesteel.sql.row_patterns import (
     Alternatives,
@@ -52,10 +55,43 @@ def test_precedence(sql: str, shape: str) -> None:
     assert _shape(parse_expression(sql)) == shape
 
 
+@pytest.mark.parametrize(
+    ("sql", "shape"),
+    [
+        ("CASE WHEN b THEN 2else 3end", "CASE WHEN b THEN 2 ELSE 3 END"),
+        ("CASE WHEN 1=1then 1.5ELSE_ END", None),
+        ("1.5e3and 2", "1.5e3 AND 2"),
+        ("2e3", "2e3"),
+        ("2e", None),
+        ("0x1F", None),
+    ],
+)
+def test_a_word_may_follow_a_number_at_once(sql: str, shape: str | None) -> None:
+    if shape is None:
+        with pytest.raises(SqlParserError, match="Encountered"):
+            parse_expression(sql)
+    else:
+        assert parse_expression(sql) == parse_expression(shape)
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (r"U&'\12'", "Unicode escape sequence starting at character 0 is not exactly four hex digits"),
+        (r"U&'ab!xyzw' UESCAPE '!'", "Unicode escape sequence starting at character 2"),
+        ("'a' 'b'", "Encountered \"'b'\""),
+    ],
+)
+def test_texts_that_are_refused(sql: str, said: str) -> None:
+    with pytest.raises(SqlParserError, match=re.escape(said)):
+        parse_expression(sql)
+
+
 def test_literals() -> None:
     assert parse_expression("'it''s'").this == "it's"
-    assert parse_expression("'a' 'b'").this == "ab"
+    assert parse_expression("'a'\n 'b'").this == "ab"
     assert parse_expression("U&'\\00e9!'").this == "é!"
+    assert parse_expression("U&'\\D83D\\DE00 \\D83D'").this == "😀 ?"
     assert parse_expression("U&'#00e9' UESCAPE '#'").this == "é"
     assert parse_expression("-1.5e3").this == "-1.5e3"
     assert isinstance(parse_expression("x'AF'"), exp.HexString)

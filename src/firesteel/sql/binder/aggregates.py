@@ -434,8 +434,9 @@ def _typed(
 ) -> tuple[Typing, list[Expression]]:
     from firesteel.sql.functions.calls import _Given
 
-    if refused_null(definition, [o.type for o in operands]) is not None:
-        inner.refuse(node, "Illegal use of 'NULL'", "CAST(NULL AS a type)")
+    wrong = refused_null(definition, [o.type for o in operands])
+    if wrong is not None:
+        inner.refuse(node, wrong, "CAST(NULL AS a type)")
     typing = definition.rule(_Given(tuple(operands)))
     if typing is None:
         refuse_operands(inner.binder, definition, operands, node)

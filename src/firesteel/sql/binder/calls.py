@@ -90,12 +90,14 @@ def bind_definition(
     fact = _FACTS.get(definition.name)
     if fact is not None:
         return Literal(fact(binder.catalog), VarCharType(nullable=False))
-    place = None if node is None else refused_null(definition, [o.type for o in operands])
-    if place is not None:
-        binder.refuse(node, "Illegal use of 'NULL'", "CAST(NULL AS a type)")
+    wrong = None if node is None else refused_null(definition, [o.type for o in operands])
+    if wrong is not None:
+        binder.refuse(node, wrong, "CAST(NULL AS a type)")
     try:
         made = function_calls.call(definition, operands)
-    except InvalidCallError:
+    except InvalidCallError as error:
+        if error.hint is not None:  # it says itself what is wrong
+            binder.refuse(node, error.message, error.hint)
         refuse_operands(binder, definition, operands, node)
     if isinstance(made, Call) and definition.name not in _KEEP_TIME:
         kept = plain(made.type)

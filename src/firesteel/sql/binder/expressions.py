@@ -234,6 +234,10 @@ class ExpressionBinder:
     def comparable(self, node: exp.Expr, operands: list[Expression]) -> list[Expression]:
         """In a list of IN texts are cast to numbers, times or truth values that they are compared with."""
         others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
+        if len(operands) == 2 and isinstance(operands[1].type, t.NullType):
+            if isinstance(node, exp.In) and isinstance(operands[0].type, t.NullType):
+                self.refuse(node, "Values in expression list must have compatible types")
+            return operands
         if type_rules.common_type([plain(o.type) for o in operands[1:]]) is None:
             self.refuse(node, "Values in expression list must have compatible types")
         texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]

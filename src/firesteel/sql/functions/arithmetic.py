@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.sql import decimals, type_rules as r, types as t
+from firesteel.sql.arrow import arrow_type
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions import temporal_arithmetic as temporal
 from firesteel.sql.functions.define import scalar
@@ -161,12 +162,12 @@ scalar(
 
 
 def _modulo_rule(call: CallTypes) -> Typing | None:
-    """Of integers the result has the type of the divisor."""
+    """Of whole numbers, DECIMAL too, the result has the type of the divisor."""
     found = numbers(r.decimal_modulo)(call)
     if found is None or isinstance(found.result, r.APPROXIMATE):
         return None
     a, b = _known(call) or (found.result, found.result)
-    if isinstance(b, r.INTEGER) and isinstance(a, r.INTEGER):
+    if all(isinstance(d, r.INTEGER) or (isinstance(d, t.DecimalType) and not d.scale) for d in (a, b)):
         return Typing(b.with_nullability(a.nullable or b.nullable), found.arguments)
     return found
 
@@ -174,6 +175,10 @@ def _modulo_rule(call: CallTypes) -> Typing | None:
 def _modulo_columns(site: CallSite, a: Any, b: Any) -> Any:
     if isinstance(site.result, t.DecimalType):
         return decimals.modulo(a, b, site.result)
+    if pa.types.is_decimal(a.type):
+        # smaller than the divisor, which is of the result's type
+        found = decimals.modulo(a, b, t.DecimalType(precision=b.type.precision, scale=0))
+        return found.cast(arrow_type(site.result))
     return _modulo(a, b)
 
 

@@ -168,6 +168,8 @@ def _orderable() -> Argument:
         if not isinstance(given, t.ArrayType):
             return None
         element = given.element_type
+        if isinstance(element, (t.BooleanType, *r.INTERVAL)):
+            return None
         return given if r.comparable(element, element, equality=False) else None
 
     return Argument("<ARRAY<COMPARABLE>>", accept)

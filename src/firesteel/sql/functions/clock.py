@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +14,18 @@ from firesteel.sql import calendars as c, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
-from firesteel.sql.functions.rules import ANY, AS_INT, DOUBLE, INT, STRING, TRUTH, nullable, optional, takes
+from firesteel.sql.functions.rules import (
+    ANY,
+    AS_INT,
+    DOUBLE,
+    INT,
+    STRING,
+    TRUTH,
+    nullable,
+    optional,
+    strict,
+    takes,
+)
 
 _LTZ: Final = t.LocalZonedTimestampType(precision=3, nullable=False)
 
@@ -179,22 +191,26 @@ def _rand(site: CallSite, seed: Any = None) -> pa.Array:
     if seed is None:
         return pa.array(_generator(site).random(site.length))
     random = _seeded(site, seed)
-    return pa.array([random.double() for _ in range(site.length)], pa.float64())
+    return pa.array([None if s is None else random.double() for s in _each(site, seed)], pa.float64())
+
+
+def _each(site: CallSite, column: Any) -> list[Any]:
+    return [column.as_py()] * site.length if isinstance(column, pa.Scalar) else column.to_pylist()
 
 
 def _rand_integer(site: CallSite, *arguments: Any) -> pa.Array:
-    bounds = arguments[-1]
-    values = [bounds.as_py()] * site.length if isinstance(bounds, pa.Scalar) else bounds.to_pylist()
+    bounds = _each(site, arguments[-1])
     if len(arguments) == 1:
         random = _generator(site)
-        return pa.array([None if b is None else int(random.integers(b)) for b in values], pa.int32())
+        return pa.array([None if b is None else int(random.integers(b)) for b in bounds], pa.int32())
     seeded = _seeded(site, arguments[0])
-    return pa.array([None if b is None else seeded.integer(b) for b in values], pa.int32())
+    both = zip(_each(site, arguments[0]), bounds, strict=True)
+    return pa.array([None if s is None or b is None else seeded.integer(b) for s, b in both], pa.int32())
 
 
 scalar(
     "RAND",
-    takes(optional(AS_INT), result=DOUBLE.not_null()),
+    takes(optional(AS_INT), result=strict(DOUBLE)),
     columns=_rand,
     deterministic=False,
     doc="A random number from 0 to below 1, of a sequence with a seed or of any.",
@@ -202,7 +218,7 @@ scalar(
 )
 scalar(
     "RAND_INTEGER",
-    takes(AS_INT, optional(AS_INT), result=INT.not_null()),
+    takes(AS_INT, optional(AS_INT), result=strict(INT)),
     columns=_rand_integer,
     deterministic=False,
     doc="A random integer from 0 to below a bound; with two arguments the first is a seed.",
@@ -229,13 +245,27 @@ scalar(
 # ---- of types and the session
 
 
-def _type_of(site: CallSite, *_: Any) -> str:
-    return str(site.types[0])
+def _type_of(site: CallSite, _: Any, serializable: bool = False) -> str:
+    shown = str(site.types[0])
+    if serializable:
+        shown = re.sub(r"\b(STRING|BYTES)\b", lambda found: _LONG_NAMES[found[0]], shown)
+    return shown
+
+
+_LONG_NAMES: Final = {"STRING": f"VARCHAR({t.MAX_LENGTH})", "BYTES": f"VARBINARY({t.MAX_LENGTH})"}
+
+
+def _type_of_rule(call: CallTypes) -> Typing | None:
+    """What is behind the expression says how the type is written, so it has to be a literal."""
+    if len(call.types) == 2 and not isinstance(call.literal(1), bool):
+        return None
+    return takes(ANY, optional(TRUTH), result=nullable(STRING))(call)
 
 
 scalar(
     "TYPEOF",
-    takes(ANY, optional(TRUTH), result=nullable(STRING)),
+    _type_of_rule,
+    signatures=("TYPEOF(<ANY>)", "TYPEOF(<ANY>, <BOOLEAN LITERAL>)"),
     value=_type_of,
     takes_null=True,
     doc="The type of an expression.",

@@ -169,11 +169,12 @@ def _hex(_: CallSite, value: int | str) -> str:
 
 
 def _unhex(_: CallSite, text: str) -> bytes | None:
+    """A digit alone at the beginning counts as 0, as in Flink."""
     data = _bytes(text)
-    padded = b"0" + data if len(data) % 2 else data
-    if re.fullmatch(rb"[0-9A-Fa-f]*", padded) is None:
+    if re.fullmatch(rb"[0-9A-Fa-f]*", data) is None:
         return None
-    return bytes.fromhex(padded.decode("ascii"))
+    whole = b"00" + data[1:] if len(data) % 2 else data
+    return bytes.fromhex(whole.decode("ascii"))
 
 
 scalar(
@@ -235,22 +236,33 @@ _URL: Final = re.compile(
 )
 
 
+#: what Java takes off the ends
+_BLANKS: Final = "".join(map(chr, range(33)))
+#: those that ``java.net.URL`` knows
+_PROTOCOLS: Final = {"http", "https", "ftp", "file", "jar", "mailto", "jmod", "jrt"}
+
+
 def _parse_url(_: CallSite, url: str, part: str, key: str | None = None) -> str | None:
-    match = _URL.fullmatch(url)
-    if match is None or (key is not None and part != "QUERY"):
+    match = _URL.fullmatch(re.sub(r"(?i)^url:", "", url.strip(_BLANKS)))
+    if match is None or match["PROTOCOL"].lower() not in _PROTOCOLS or (key is not None and part != "QUERY"):
         return None
     authority, query = match["AUTHORITY"], match["QUERY"]
     user, _at, host = (authority or "").rpartition("@")
+    port = re.search(r":([^:\]]*)$", host)
+    if port is not None and re.fullmatch(r"|-1|\+?[0-9]{1,9}", port[1]) is None:
+        return None
     if key is not None:
         found = re.search(rf"(?:^|&){re.escape(key)}=([^&]*)", query or "")
         return None if found is None else found[1]
     if part == "HOST":
-        return re.sub(r":\d*$", "", host) if authority is not None else None
+        return host[: port.start()] if port is not None else host if authority is not None else None
     if part == "USERINFO":
         return user or None
     if part == "FILE":
         return match["PATH"] + (f"?{query}" if query is not None else "")
-    return match[part] if part in ("PROTOCOL", "AUTHORITY", "PATH", "QUERY", "REF") else None
+    if part == "PROTOCOL":
+        return match[part].lower()
+    return match[part] if part in ("AUTHORITY", "PATH", "QUERY", "REF") else None
 
 
 scalar(
@@ -267,14 +279,12 @@ scalar(
 
 
 def _inet_aton(_: CallSite, text: str) -> int | None:
-    """Also of fewer than four parts: the last one fills what is left."""
+    """Also of fewer than four parts: the last one stands at the end, as a byte like the others."""
     parts = text.split(".")
     if not 1 <= len(parts) <= 4 or not all(re.fullmatch(r"[0-9]{1,10}", p) for p in parts):
         return None
     numbers = [int(p) for p in parts]
-    if numbers[-1] > 0x7FFFFFFF:
-        return None
-    if any(n > 255 for n in numbers[:-1]) or numbers[-1] >= 1 << 8 * (5 - len(numbers)):
+    if any(n > 255 for n in numbers):
         return None
     found = 0
     for number in numbers[:-1]:

@@ -83,6 +83,8 @@ scalar(
 
 # ---- JSON_OBJECT and JSON_ARRAY
 
+_ONLY_A_VALUE: Final = "JSON() stands inside of JSON_ARRAY() or as a VALUE of JSON_OBJECT() only."
+
 
 def _raw_json(operand: Expression) -> bool:
     """Whether an operand is JSON already, and not a text that becomes a JSON string."""
@@ -98,11 +100,20 @@ def _split(operands: Sequence[Expression], default: str) -> tuple[list[Expressio
     return list(operands), default
 
 
-def _made(name: str, values: list[Expression], nulls: str) -> Expression:
-    """The call; its first operand says what to do with NULLs, the second which values are JSON already."""
-    from firesteel.sql.functions.calls import symbol
+def _is_json(operand: Expression) -> bool:
+    return isinstance(operand, Call) and operand.function == "JSON"
+
+
+def _made(name: str, values: list[Expression], nulls: str, keys: int = 0) -> Expression:
+    """The call; its first operand says what to do with NULLs, the second which values are JSON already.
+
+    :param keys: 2: every second operand is a key, which JSON() is not.
+    """
+    from firesteel.sql.functions.calls import InvalidCallError, symbol
 
     raw = tuple(i for i, v in enumerate(values) if _raw_json(v))
+    if keys and any(map(_is_json, values[::keys])):
+        raise InvalidCallError(_ONLY_A_VALUE, hint="the key is a text: write it without JSON()")
     inner = [v.operands[0] if isinstance(v, Call) and v.function == "JSON" else v for v in values]
     return Call(name, (symbol(nulls), symbol(raw), *inner), STRING.not_null())
 
@@ -114,7 +125,7 @@ def _object(*operands: Expression) -> Expression:
         from firesteel.sql.functions.calls import invalid
 
         raise invalid(FUNCTIONS.named("JSON_OBJECT"), values)
-    return _made("JSON_OBJECT", values, nulls)
+    return _made("JSON_OBJECT", values, nulls, keys=2)
 
 
 def _array(*operands: Expression) -> Expression:
@@ -136,8 +147,7 @@ def _object_value(site: CallSite, nulls: str, raw: tuple[int, ...], *values: Any
         item = _item(site, i + 1, values[i + 1], raw)
         if item is not None or nulls == "NULL":
             found[values[i]] = item
-    # Flink writes the keys in order
-    return j.text_of({k: found[k] for k in sorted(found)})
+    return j.text_of(found)
 
 
 def _array_value(site: CallSite, nulls: str, raw: tuple[int, ...], *values: Any) -> str:
@@ -172,7 +182,7 @@ scalar(
 
 
 def _json(_: CallSite, text: str) -> str:
-    raise ValueError("JSON() stands inside of JSON_ARRAY() or as a VALUE of JSON_OBJECT() only.")
+    raise ValueError(_ONLY_A_VALUE)
 
 
 scalar(

@@ -162,7 +162,12 @@ def _if(*operands: Any) -> Any:
 def _ifnull(*operands: Any) -> Any:
     from firesteel.sql.functions.calls import call_named
 
-    return call_named("COALESCE", *operands) if len(operands) == 2 else _refused("IFNULL", operands)
+    if len(operands) != 2:
+        _refused("IFNULL", operands)
+    found = call_named("COALESCE", *operands)
+    # a text that cannot be NULL stays what it is: only another root needs a cast
+    kept = not operands[0].type.nullable and all(isinstance(o.type, r.CHARACTER) for o in operands)
+    return operands[0] if kept else found
 
 
 def _refused(name: str, operands: Any) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.collections import distinct_pairs
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
-from firesteel.sql.functions.rules import MAP, STRING, TEXT, any_nullable, of_first, optional, takes
+from firesteel.sql.functions.rules import MAP, STRING, TEXT, any_nullable, either, of_first, takes
 from firesteel.sql.java_regex import compile_java
 
 Pairs = list[tuple[Any, Any]]
@@ -120,9 +120,10 @@ def _str_to_map(site: CallSite, text: str, entries: str = ",", pair: str = "=") 
     return distinct_pairs(found, site.result)
 
 
+_OF_TEXTS: Final = t.MapType(key_type=STRING, value_type=STRING)
 scalar(
     "STR_TO_MAP",
-    takes(TEXT, optional(TEXT), optional(TEXT), result=t.MapType(key_type=STRING, value_type=STRING)),
+    either(takes(TEXT, result=_OF_TEXTS), takes(TEXT, TEXT, TEXT, result=_OF_TEXTS)),
     value=_str_to_map,
     doc="The entries that a text lists.",
     example="STR_TO_MAP('k1=v1,k2=v2')",

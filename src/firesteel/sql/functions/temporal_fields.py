@@ -123,12 +123,23 @@ def _of_interval(numbers: Any, unit: str, kind: t.DataType) -> Any:
     return signs * fields[unit]
 
 
+#: what cannot be taken of these types
+_WITHOUT: Final = {
+    t.DateType: {"MICROSECOND", "NANOSECOND"},
+    t.TimeType: {"NANOSECOND"},
+    t.YearMonthIntervalType: {"EPOCH", "DAY", "WEEK", "DOW", "DOY", "ISODOW", "ISOYEAR", *_CLOCK_FIELDS},
+    t.DayTimeIntervalType: {*_DATE_FIELDS, "NANOSECOND"} - {"DAY"},
+}
+
+
 def _extract_rule(call: CallTypes) -> Typing | None:
     if len(call.types) != 2 or not isinstance(call.types[1], (*r.DATETIME, *r.INTERVAL)):
         return None
     unit, kind = call.literal(0), call.types[1]
     known = unit == "EPOCH" or unit in _DATE_FIELDS or unit in _CLOCK_FIELDS
     if not known or (isinstance(kind, t.TimeType) and unit in _DATE_FIELDS):
+        return None
+    if unit in _WITHOUT.get(type(kind), ()):
         return None
     return Typing(BIGINT.with_nullability(kind.nullable), tuple(call.types))
 

@@ -78,6 +78,8 @@ def _difference_rule(call: CallTypes) -> Typing | None:
     points = tuple(t.TimestampType() if r.is_null_type(d) else d for d in types[1:])
     if not all(isinstance(d, r.DATETIME) for d in points):
         return None
+    if len({isinstance(d, t.LocalZonedTimestampType) for d in points}) > 1:
+        return None  # an instant has a distance to instants only
     return Typing(t.IntType(nullable=any(d.nullable for d in points)), (types[0], *points))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.cast_from_text import CastError, from_text, parse_date, parse_timestamp
@@ -148,7 +149,7 @@ def _ltz_rule(call: CallTypes) -> Typing | None:
     if not 1 <= len(types) <= 3:
         return None
     first, null = types[0], t.NullType
-    if isinstance(first, r.NUMERIC) or (isinstance(first, null) and len(types) < 3):
+    if isinstance(first, r.NUMERIC):
         return _ltz_of_number(call)
     if not all(isinstance(d, (*r.CHARACTER, null)) for d in types):
         return None
@@ -159,6 +160,14 @@ def _ltz_rule(call: CallTypes) -> Typing | None:
             precision = max(3, min(9, pattern(shown).fraction))
         except PatternError:
             return None
+    zone = call.literal(2) if len(types) > 2 else None
+    if isinstance(zone, str) and not c.is_zone_id(zone):
+        from firesteel.sql.functions.calls import InvalidCallError
+
+        raise InvalidCallError(
+            f"Invalid timezone for parsing TIMESTAMP_LTZ: {zone!r}.",
+            hint="write an id such as 'Europe/Berlin', 'UTC' or '+08:00'",
+        )
     made = t.LocalZonedTimestampType(precision=precision)
     return Typing(made, tuple(STRING if isinstance(d, null) else d for d in types))
 
@@ -175,7 +184,9 @@ def _ltz_of_number(call: CallTypes) -> Typing | None:
     return Typing(made, (numbers, *(t.IntType(nullable=d.nullable) for d in types[1:])))
 
 
-_RANGE: Final = 1 << 63
+#: milliseconds from the year 0 to the year 9999: Flink takes no others
+_FIRST_MS: Final = -62_167_219_200_000
+_LAST_MS: Final = 253_402_300_799_999
 
 
 def _to_timestamp_ltz(site: CallSite, value: Any, *rest: Any) -> int | None:
@@ -201,7 +212,7 @@ def _from_number(value: Any, precision: int, unit: int) -> int | None:
     per_second = 10**precision
     number = decimal.Decimal(value) if isinstance(value, float) else value
     found = int(number * unit / per_second) if not isinstance(number, int) else number * unit // per_second
-    return found if -_RANGE <= found < _RANGE else None
+    return found if _FIRST_MS <= found * 1000 // unit <= _LAST_MS and -(1 << 63) <= found < 1 << 63 else None
 
 
 def _ltz_columns(site: CallSite, value: Any, *rest: Any) -> Any:
@@ -209,6 +220,11 @@ def _ltz_columns(site: CallSite, value: Any, *rest: Any) -> Any:
     if whole and isinstance(value, pa.Array) and all(isinstance(x, pa.Scalar) and x.is_valid for x in rest):
         numbers, unit = c.integers(value.cast(pa.int64())), unit_of(site.result)
         per_second = 10 ** (rest[0].as_py() if rest else 3)
+        first, last = _FIRST_MS * per_second // 1000, (_LAST_MS + 1) * per_second // 1000 - 1
+        kept = (numbers >= first) & (numbers <= last)
+        if not kept.all():
+            value = pc.if_else(pa.array(kept), value, pa.scalar(None, value.type))
+            numbers = np.where(kept, numbers, 0)
         found = (
             numbers * (unit // per_second)
             if unit >= per_second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -129,7 +130,19 @@ class Cursor:
     def string(self) -> str:
         if self.token.kind not in (STRING, UNICODE):
             self.refuse(expected="a text in single quotes")
-        return unicode_text(self.advance())
+        return self.text_of(self.advance())
+
+    def text_of(self, token: Token, escape: str = "\\") -> str:
+        """The value of a literal; ``\\00e9`` in U&'...' is a character."""
+        if token.kind != UNICODE:
+            return token.text
+        try:
+            return _unescape(token.text, escape)
+        except ValueError as error:
+            place = Place(self.sql, token.start, token.end)
+            line, column = place.line_and_column
+            message = f"SQL parse failed. {error}"
+            raise SqlParserError(message, line=line, column=column, detail=place.marked) from None
 
     def integer(self) -> int:
         sign = -1 if self.take("-") else 1
@@ -167,13 +180,6 @@ class Cursor:
         return made
 
 
-def unicode_text(token: Token) -> str:
-    """The value of a literal; ``\\00e9`` in U&'...' is a character."""
-    if token.kind != UNICODE:
-        return token.text
-    return _unescape(token.text, "\\")
-
-
 def _unescape(text: str, escape: str) -> str:
     out: list[str] = []
     position = 0
@@ -186,9 +192,15 @@ def _unescape(text: str, escape: str) -> str:
             out.append(escape)
             position += 2
         else:
-            out.append(chr(int(text[position + 1 : position + 5], 16)))
+            digits = text[position + 1 : position + 5]
+            if re.fullmatch("[0-9A-Fa-f]{4}", digits) is None:
+                raise ValueError(
+                    f"Unicode escape sequence starting at character {position} is not exactly four hex digits"
+                )
+            out.append(chr(int(digits, 16)))
             position += 5
-    return "".join(out)
+    # two escapes may be the halves of one character; a half alone is none, and is shown as Java shows it
+    return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
 
 
 _PLACES_OF_NAMES: Final = ("a name", "an expression", "a table", None)

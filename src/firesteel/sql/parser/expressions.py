@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from firesteel.sql.parser.cursor import Cursor, unicode_text
+from firesteel.sql.parser.cursor import Cursor
 from firesteel.sql.parser.nodes import (
     Collection,
     DateTimeDifference,
@@ -228,12 +228,11 @@ class ExpressionParser(Cursor):
 
     def _text(self) -> exp.Expr:
         token = self.advance()
-        parts = [unicode_text(token)]
-        if token.kind == UNICODE and self.take("UESCAPE"):
-            from firesteel.sql.parser.cursor import _unescape
-
-            parts = [_unescape(token.text, self.string())]
+        escape = self.string() if token.kind == UNICODE and self.take("UESCAPE") else "\\"
+        parts = [self.text_of(token, escape)]
         while self.token.kind == STRING:
+            if "\n" not in self.sql[self.previous().end : self.token.start]:
+                self.refuse(expected="a new line before the rest of a text")
             parts.append(self.advance().text)
         return self.node(exp.Literal, token, this="".join(parts), is_string=True)
 

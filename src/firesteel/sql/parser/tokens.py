@@ -7,6 +7,7 @@ of: a word, a quoted name, a literal, a sign.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -100,12 +101,44 @@ def tokenize(sql: str, tokenizer: Any) -> list[Token]:
             detail=place.marked,
             hint="a quote or a comment that begins here is not closed",
         ) from error
-    tokens = [t for t in raw if t.token_type is not TokenType.HINT]
+    tokens = list(_without_joined([t for t in raw if t.token_type is not TokenType.HINT], sql))
     made = [
         _made(sql, token, tokens[i + 1].start if i + 1 < len(tokens) else len(sql))
         for i, token in enumerate(tokens)
     ]
     return [*made, Token(END, "<EOF>", "", len(sql), len(sql))]
+
+
+def _without_joined(tokens: list[SqlglotToken], sql: str) -> Iterator[SqlglotToken]:
+    """A word may follow a number at once: ``2else`` is 2 and ELSE (not 2e and a name), ``0x1F`` is 0 and a
+    name."""
+    last: SqlglotToken | None = None
+    for token in tokens:
+        text = sql[token.start : token.end + 1]
+        if last is not None and last.token_type is TokenType.VAR and last.end + 1 == token.start:
+            # the rest of the word whose first letter stood with the number
+            joined = token.token_type is TokenType.VAR
+            yield _piece(last, TokenType.VAR, sql, last.start, token.end if joined else last.end)
+            last = None
+            if joined:
+                continue
+        elif last is not None:
+            yield last
+            last = None
+        if token.token_type is TokenType.NUMBER and text[-1] in "eE":
+            yield _piece(token, TokenType.NUMBER, sql, token.start, token.end - 1)
+            last = _piece(token, TokenType.VAR, sql, token.end, token.end)
+        elif text[:2] in ("0x", "0X") and token.token_type is not TokenType.VAR:
+            yield _piece(token, TokenType.NUMBER, sql, token.start, token.start)
+            yield _piece(token, TokenType.VAR, sql, token.start + 1, token.end)
+        else:
+            yield token
+    if last is not None:
+        yield last
+
+
+def _piece(token: SqlglotToken, kind: TokenType, sql: str, start: int, end: int) -> SqlglotToken:
+    return SqlglotToken(kind, sql[start : end + 1], token.line, token.col, start, end)
 
 
 def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:

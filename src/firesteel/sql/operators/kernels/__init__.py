@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from firesteel.sql.operators.kernels import extremes, loops, sums, variances
+from firesteel.sql.operators.kernels import bitmaps, extremes, loops, sums, variances
 from firesteel.sql.operators.kernels.base import KERNELS, Kernel, KernelCall
 from firesteel.sql.operators.kernels.multiset import MultisetKernel, without_duplicates
 from firesteel.sql.operators.kernels.segments import Segments
 
 __all__ = ["KERNELS", "Kernel", "KernelCall", "Segments", "kernel_of", "merging_kernel_of"]
 
-_LOADED: Final = (extremes, loops, sums, variances)  # each registers its kernels
+_LOADED: Final = (bitmaps, extremes, loops, sums, variances)  # each registers its kernels
 
 
 def kernel_of(what: KernelCall) -> Kernel:

@@ -407,7 +407,7 @@ class Percentile(LoopKernel):
 
     def value(self, accumulator: Any) -> Any:
         held = sorted((value, count) for value, count in accumulator.items() if count > 0)
-        if not held or self._shares is None:
+        if not held or self._shares is None or self._shares == []:
             return None
         limits = list(accumulate(count for _, count in held))
         if not self._listed:
