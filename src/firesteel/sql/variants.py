@@ -47,7 +47,8 @@ def element(variant: str, index: Any) -> str | None:
     if isinstance(index, str):
         if not isinstance(value, dict):
             raise ValueError(
-                "String key access on variant requires an object variant, but a non-object variant was provided."
+                "String key access on variant requires an object variant, but a non-object variant was "
+                "provided."
             )
         return json_text(value[index]) if index in value else None
     if not isinstance(value, list):

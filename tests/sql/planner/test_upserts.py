@@ -50,3 +50,55 @@ def test_changes_of_one_key_do_not_make_those_of_others_late(computed: bool) -> 
         plan = t.explain_sql(query).partition("== Optimized Physical Plan ==")[2]
     assert found == [(3,), (4,)]
     assert plan.index("ChangelogNormalize") < plan.index("WatermarkAssigner")
+
+
+def _sent(t: StreamTableEnvironment, query: str) -> list[str]:
+    """What a stream of upserts is given."""
+    schema = Schema.new_builder().column("k", "STRING NOT NULL").column("v", "INT").primary_key("k").build()
+    stream = t.to_changelog_stream(t.sql_query(query), schema, ChangelogMode.upsert())
+    with stream.execute_and_collect() as rows:
+        return [f"{row.get_row_kind()}[{', '.join(map(str, row))}]" for row in rows]
+
+
+_GIVEN = [(PUT, "a", 1, 1), (PUT, "a", 1, 2), (GONE, "b", 7, 3), (PUT, "b", 2, 4), (GONE, "b", 9, 5)]
+_AS_GIVEN = ["+U[a, 1]", "+U[a, 1]", "-D[b, 7]", "+U[b, 2]", "-D[b, 9]"]
+
+
+@pytest.mark.row("S-SQL-12")
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("SELECT k, v FROM changes", _AS_GIVEN),
+        ("SELECT k, v FROM changes WHERE k <> 'x'", _AS_GIVEN),
+        # The old value says whether a row was there.
+        ("SELECT k, v FROM changes WHERE v > 1", ["+I[b, 2]", "-D[b, 2]"]),
+    ],
+)
+def test_upserts_go_on_as_they_are_where_nobody_needs_old_rows(query: str, sent: list[str]) -> None:
+    """As in Flink, which leaves ``ChangelogNormalize`` out then: a first row may be +U, rows may come again,
+    and a deleted one has what its source says of it."""
+    with tables() as t:
+        upserts(t, "changes", _GIVEN)
+        assert sorted(_sent(t, query)) == sorted(sent)
+
+
+@pytest.mark.row("S-SQL-20")
+def test_a_version_is_valid_until_the_time_of_its_delete() -> None:
+    """With ``ChangelogNormalize`` below the join, the delete had the time of the row that it takes away."""
+    with tables() as t:
+        upserts(t, "orders", [(PUT, "x", 1, 3), (PUT, "y", 2, 5)])
+        upserts(t, "rates", [(PUT, "r", 10, 1), (GONE, "r", 10, 4), (PUT, "s", 1, 9)])
+        t.execute_sql("CREATE TEMPORARY VIEW o AS SELECT 'r' AS c, v, ts FROM orders")
+        query = "SELECT o.v, r.v FROM o LEFT JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON o.c = r.k"
+        found: list[tuple[Any, ...]] = kept(t.sql_query(query))
+    assert found == [(1, 10), (2, None)]
+
+
+@pytest.mark.row("S-SQL-12")
+def test_a_second_row_of_a_key_updates_the_first_in_a_stream_of_upserts() -> None:
+    """As in Flink, where nothing has to be said of conflicts: rows of a query that appends, by the key of the
+    stream."""
+    with tables() as t:
+        t.get_config().set("table.exec.sink.require-on-conflict", "false")
+        query = "SELECT k, v FROM (VALUES ('a', 1), ('b', 2), ('a', 3)) AS x(k, v)"
+        assert sorted(_sent(t, query)) == ["+I[a, 1]", "+I[b, 2]", "+U[a, 3]"]

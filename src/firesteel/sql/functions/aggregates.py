@@ -42,6 +42,8 @@ aggregate(
     signatures=("COUNT(*)", "COUNT(<ANY>...)"),
     doc="How many rows there are, or rows in which no argument is NULL.",
 )
+
+
 def _extreme_rule(call: CallTypes) -> Typing | None:
     """Only of what has an order there is a least and a greatest value."""
     if len(call.types) != 1 or not r.comparable(call.types[0], call.types[0], equality=False):

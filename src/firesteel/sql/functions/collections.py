@@ -179,8 +179,8 @@ scalar(
         "<ROW>[<CHARACTER>|<INTEGER>]",
         "<VARIANT>[<CHARACTER>|<INTEGER>]",
     ),
-    doc="An element of an array (counted from 1), the value of a key, a field of a row, or a part of a VARIANT: "
-    "of one that is an object by its key, of an array by a number.",
+    doc="An element of an array (counted from 1), the value of a key, a field of a row, or a part of a "
+    "VARIANT: by its key, if that is an object, or counted from 1, if it is an array.",
     example="ARRAY[10, 20][2]",
 )
 

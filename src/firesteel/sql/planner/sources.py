@@ -115,6 +115,7 @@ def _normalized(planner: Planner, read: p.Physical, table: Any, mode: frozenset[
         row=read.row,
         inputs=(exchange,),
         key=columns,
+        of_upserts=upserts and not twice,
         mini_batch=planner.context.mini_batch,
         ttl_ms=planner.context.ttl_ms,
     )
@@ -136,11 +137,14 @@ def watermark_assigner(planner: Planner, node: l.WatermarkAssigner) -> p.Physica
     return p.WatermarkAssigner(row=node.row, inputs=(child,), column=node.column, expression=node.expression)
 
 
-def _watermark_of_upserts(planner: Planner, node: l.WatermarkAssigner, child: p.Physical) -> p.Physical | None:
+def _watermark_of_upserts(
+    planner: Planner, node: l.WatermarkAssigner, child: p.Physical
+) -> p.Physical | None:
     """Return ``ChangelogNormalize`` above the watermarks; None: *child* is none.
 
-    It gives the changes of each key in their order, but those of a key together: watermarks made of its output
-    would make rows of the other keys late. (Flink: ``WatermarkAssignerChangelogNormalizeTransposeRule``.)
+    It gives the changes of each key in their order, but those of a key together: watermarks made of its
+    output would make rows of the other keys late.
+    (Flink: ``WatermarkAssignerChangelogNormalizeTransposeRule``.)
     """
     computed = child if isinstance(child, p.Calc) and child.condition is None else None
     normalize = child if computed is None else computed.input
