@@ -324,7 +324,7 @@ def test_changes_of_a_table_as_rows_and_back() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([descriptor("a", "b").as_argument("op")], "names one column"),
+        ([descriptor("a", "b").as_argument("op")], "must contain exactly one column name"),
         ([map_("INSERT", col("n")).as_argument("op_mapping")], "constant map of texts"),
         (
             [map_("INSERT, DELETE", "A", "DELETE", "B").as_argument("op_mapping")],

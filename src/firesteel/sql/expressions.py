@@ -7,7 +7,7 @@ where something is implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "SubQuery",
     "children",
     "identity",
+    "reads_watermark",
     "references",
     "rewrite",
     "shift",
@@ -127,6 +128,13 @@ def walk(expression: Expression) -> Iterator[Expression]:
     yield expression
     for child in children(expression):
         yield from walk(child)
+
+
+def reads_watermark(expressions: Iterable[Expression]) -> bool:
+    """Whether one of them calls CURRENT_WATERMARK, which is another one behind each mark."""
+    return any(
+        isinstance(e, Call) and e.function == "CURRENT_WATERMARK" for x in expressions for e in walk(x)
+    )
 
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -187,10 +187,15 @@ class DropUpdateBefore(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChangelogNormalize(Physical):
-    """Makes a whole changelog of upserts, by the unique key. :param condition: pushed into it."""
+    """Makes a whole changelog of upserts, by the unique key. :param condition: pushed into it.
+    :param of_upserts: its input has no old rows, and says nothing twice. :param in_time: its rows stay before
+        and behind the watermarks that they came before and behind.
+    """
 
     key: tuple[int, ...]
     condition: Expression | None = None
+    of_upserts: bool = False
+    in_time: bool = False
     mini_batch: bool = False
     ttl_ms: int = 0
 

@@ -39,10 +39,20 @@ def text_of(variant: str) -> str:
 
 
 def element(variant: str, index: Any) -> str | None:
-    """The value of a key, or an item counted from 1; None: there is none."""
+    """The value of a key of an object, or an item of an array, counted from 1; None: there is none.
+
+    :raises ValueError: a key of what is no object, or an item of what is no array.
+    """
     value = parse(variant)
     if isinstance(index, str):
-        return json_text(value[index]) if isinstance(value, dict) and index in value else None
-    if isinstance(value, list) and 1 <= index <= len(value):
-        return json_text(value[index - 1])
-    return None
+        if not isinstance(value, dict):
+            raise ValueError(
+                "String key access on variant requires an object variant, but a non-object variant was "
+                "provided."
+            )
+        return json_text(value[index]) if index in value else None
+    if not isinstance(value, list):
+        raise ValueError(
+            "Integer index access on variant requires an array variant, but a non-array variant was provided."
+        )
+    return json_text(value[index - 1]) if 1 <= index <= len(value) else None

@@ -7,7 +7,12 @@ from typing import Final, NoReturn
 
 from firesteel.common.errors import ProgramError
 from firesteel.sql import logical as l
-from firesteel.sql.binder.changelog_functions import changes_as_rows, no_such_column, rows_as_changes
+from firesteel.sql.binder.changelog_functions import (
+    ONE_COLUMN,
+    changes_as_rows,
+    no_such_column,
+    rows_as_changes,
+)
 from firesteel.table import _tree as tree
 
 __all__ = ["from_changelog", "to_changelog"]
@@ -65,7 +70,7 @@ class _Arguments:
         if given is None:
             return "op"
         if not isinstance(given, tree.Descriptor) or len(given.names) != 1:
-            self.refuse(f"The argument 'op' of {self._function} names one column.", "pass descriptor('name')")
+            self.refuse(ONE_COLUMN, "pass descriptor('name')")
         return given.names[0]
 
     def mapping(self) -> list[tuple[str, str]] | None:

@@ -116,6 +116,7 @@ def test_text_of_a_view_is_the_one_that_is_marked() -> None:
     [
         ("UPPER(c, c)", "Invalid number of arguments to function 'UPPER'. Was expecting 1 arguments"),
         ("COUNT()", "Invalid number of arguments to function 'COUNT'. Was expecting 1 arguments"),
+        ("MAX(ARRAY[a])", "Cannot apply 'MAX' to arguments of type 'MAX(<INTEGER ARRAY>)'."),
         ("SUM(c)", "Cannot apply 'SUM' to arguments of type 'SUM(<VARCHAR(2147483647)>)'."),
         ("CASE a WHEN 1 THEN 'x' ELSE 2 END", "Illegal mixing of types in CASE or COALESCE statement"),
         ("a IN ('x', 1)", "Values in expression list must have compatible types"),
@@ -127,6 +128,11 @@ def test_text_of_a_view_is_the_one_that_is_marked() -> None:
         ),
         ("LISTAGG(c) WITHIN GROUP (ORDER BY a)", "'LISTAGG' must not contain a WITHIN GROUP clause"),
         ("1 + NULL", "Illegal use of 'NULL'"),
+        (
+            "PARSE_JSON(c)[1.5]",
+            "Cannot apply 'ITEM' to arguments of type 'ITEM(<VARIANT>, <DECIMAL(2, 1)>)'. Supported form(s): "
+            "<ARRAY>[<INTEGER>]\n<MAP>[<ANY>]\n<ROW>[<CHARACTER>|<INTEGER>]\n<VARIANT>[<CHARACTER>|<INTEGER>]",
+        ),
     ],
 )
 def test_wrong_calls_are_told_in_the_words_of_flink(expression: str, message: str) -> None:

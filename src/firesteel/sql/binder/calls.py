@@ -115,6 +115,8 @@ def refuse_operands(
     types = [f"<{calcite_text(o.type)}>" for o in operands]
     sign = _SIGNS.get(definition.name)
     name = sign or (definition.sql_names[0] if definition.sql_names else definition.name)
+    if definition.name == "AT":
+        name = "ITEM"  # Flink's name for it, whose forms it shows without quotes
     if sign is not None:
         shown = f" {sign} ".join(types) if len(types) > 1 else f"{sign}{types[0]}"
     else:
@@ -126,7 +128,8 @@ def refuse_operands(
             binder.refuse(
                 node, f"Invalid number of arguments to function '{name}'. Was expecting {wanted} arguments"
             )
-    forms = "\n".join(f"'{form}'" for form in definition.signatures)
+    quote = "" if name == "ITEM" else "'"
+    forms = "\n".join(f"{quote}{form}{quote}" for form in definition.signatures)
     message = f"Cannot apply '{name}' to arguments of type '{shown}'."
     binder.refuse(node, f"{message} Supported form(s): {forms}" if forms else message)
 

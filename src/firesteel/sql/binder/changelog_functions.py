@@ -16,10 +16,18 @@ if TYPE_CHECKING:
     from firesteel.sql.binder.binder import Binder
     from firesteel.sql.binder.scope import Scope
 
-__all__ = ["CHANGELOG_FUNCTIONS", "KINDS", "changes_as_rows", "no_such_column", "rows_as_changes"]
+__all__ = [
+    "CHANGELOG_FUNCTIONS",
+    "KINDS",
+    "ONE_COLUMN",
+    "changes_as_rows",
+    "no_such_column",
+    "rows_as_changes",
+]
 
 #: name of a change -> number of its RowKind
 KINDS: Final = {"INSERT": 0, "UPDATE_BEFORE": 1, "UPDATE_AFTER": 2, "DELETE": 3}
+ONE_COLUMN: Final = "The descriptor for argument 'op' must contain exactly one column name."
 _PARAMETERS: Final = ("input", "op", "op_mapping", "on_time", "uid")
 
 
@@ -47,7 +55,7 @@ def _operation_column(binder: Binder, call: exp.Expr, found: dict[str, exp.Expr]
         return "op"
     columns = descriptor_columns(binder, found["op"])
     if len(columns) != 1:
-        binder.refuse(found["op"], f"The argument op of {call.this} names one column")
+        binder.refuse(found["op"], ONE_COLUMN, "op => DESCRIPTOR(column)")
     return str(columns[0].this)
 
 

@@ -42,10 +42,19 @@ aggregate(
     signatures=("COUNT(*)", "COUNT(<ANY>...)"),
     doc="How many rows there are, or rows in which no argument is NULL.",
 )
+
+
+def _extreme_rule(call: CallTypes) -> Typing | None:
+    """Only of what has an order there is a least and a greatest value."""
+    if len(call.types) != 1 or not r.comparable(call.types[0], call.types[0], equality=False):
+        return None
+    return Typing(call.types[0], tuple(call.types))
+
+
 for _name, _doc in (("MIN", "The least value."), ("MAX", "The greatest value.")):
     aggregate(
         _name,
-        takes(ANY, result=first),
+        _extreme_rule,
         null_when_empty=True,
         doc=_doc,
         signatures=(f"{_name}(<COMPARABLE>)",),

@@ -173,8 +173,14 @@ scalar(
     _at_rule,
     sql=(),
     columns=_at_columns,
-    signatures=("<ARRAY>[<INT>]", "<MAP>[<KEY>]", "<VARIANT>[..]"),
-    doc="An element of an array (counted from 1), the value of a key, or a part of a VARIANT.",
+    signatures=(
+        "<ARRAY>[<INTEGER>]",
+        "<MAP>[<ANY>]",
+        "<ROW>[<CHARACTER>|<INTEGER>]",
+        "<VARIANT>[<CHARACTER>|<INTEGER>]",
+    ),
+    doc="An element of an array (counted from 1), the value of a key, a field of a row, or a part of a "
+    "VARIANT: by its key, if that is an object, or counted from 1, if it is an array.",
     example="ARRAY[10, 20][2]",
 )
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from firesteel.common.columns import UPDATE_BEFORE, Columns
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
-from firesteel.sql.expressions import Call, walk
+from firesteel.sql.expressions import reads_watermark
 from firesteel.sql.operators.base import RowwiseOperator
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.specs import Calc, DropUpdateBefore, Expand
@@ -31,9 +31,7 @@ class CalcOperator(RowwiseOperator):
         )
         self._projection = Evaluation(spec.projection, spec.input, spec.functions)
         expressions = [*spec.projection, *([] if spec.condition is None else [spec.condition])]
-        self.reads_watermark = any(
-            isinstance(e, Call) and e.function == "CURRENT_WATERMARK" for x in expressions for e in walk(x)
-        )
+        self.reads_watermark = reads_watermark(expressions)
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)

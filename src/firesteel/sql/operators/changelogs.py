@@ -61,6 +61,7 @@ class ChangelogNormalizeOperator(KeyedBundlingOperator):
         self._condition = (
             None if spec.condition is None else Evaluation((spec.condition,), spec.input, spec.functions)
         )
+        self.minds_time = self.minds_time or spec.in_time
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)

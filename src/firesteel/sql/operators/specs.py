@@ -162,11 +162,13 @@ class ConstraintEnforcer(OperatorSpec):
 class ChangelogNormalize(OperatorSpec):
     """An upsert stream (or one with repeated rows) becomes a full changelog by key; keyed by ``keys``.
 
-    :param condition: rows that do not fulfil it are as if they were deleted.
+    :param condition: rows that do not fulfil it are as if they were deleted. :param in_time: rows stay before
+        and behind the watermarks that they came before and behind.
     """
 
     input: RowType
     keys: tuple[int, ...]
+    in_time: bool = False
     generate_update_before: bool = True
     condition: Expression | None = None
     mini_batch: bool = False

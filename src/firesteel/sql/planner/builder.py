@@ -10,6 +10,7 @@ from firesteel.sql import logical as l, physical as p
 from firesteel.sql.changelog import with_changes
 from firesteel.sql.planner import aggregates, joins, process_tables, ranks, simple, sinks, sources, windows
 from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.planner.deletes import without_needless_normalization
 from firesteel.sql.planner.mini_batches import with_mini_batches
 from firesteel.sql.planner.shared import with_shared_parts
 from firesteel.sql.planner.time_attributes import TimeAttributes
@@ -26,7 +27,7 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     built = with_shared_parts(Planner(context).plan(root), context)
     if isinstance(built, p.Sink):
         built = sinks.in_chosen_mode(built, context.batch)
-    changed = with_changes(built, context.batch)
+    changed = without_needless_normalization(with_changes(built, context.batch))
     decided = with_two_phases(ranks.deduplications(changed, context), context)
     return with_mini_batches(decided, context)
 

@@ -14,6 +14,7 @@ from firesteel.sql.expressions import (
     InputRef,
     Literal,
     identity,
+    reads_watermark,
     references,
     substitute,
     walk,
@@ -59,6 +60,8 @@ def calc(
     condition = None if condition is None else typed_expression(condition, types)
     if isinstance(child, p.ChangelogNormalize) and condition is not None:
         child, condition = into_normalize(context, child, condition)
+    if isinstance(child, p.ChangelogNormalize) and reads_watermark(_given(expressions, condition)):
+        child = replace(child, in_time=True)
     if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):
         expressions = [substitute(e, child.expressions) for e in expressions]
         parts = [substitute(part, child.expressions) for part in conjuncts(condition)]
@@ -70,6 +73,10 @@ def calc(
         if isinstance(child, _NAMED_FREELY):
             return renamed(child, row.names)
     return p.Calc(row=row, inputs=(child,), expressions=tuple(expressions), condition=condition, hints=hints)
+
+
+def _given(expressions: Sequence[Expression], condition: Expression | None) -> list[Expression]:
+    return [*expressions, *([] if condition is None else [condition])]
 
 
 def into_normalize(

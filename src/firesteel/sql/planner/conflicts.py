@@ -38,9 +38,7 @@ def needs_materialize(node: p.Sink) -> bool:
         return False
     if node.conflict is None and node.require_on_conflict:
         raise _conflict(node, shortest(keys))
-    if node.conflict is None or node.conflict == "DEDUPLICATE":
-        return not node.input.is_insert_only
-    return True
+    return node.conflict != "DEDUPLICATE" or not node.input.is_insert_only
 
 
 def _conflict(node: p.Sink, key: tuple[int, ...] | None) -> PlanningError:

@@ -13,6 +13,7 @@ from firesteel.sql.expressions import (
     Expression,
     InputRef,
     Literal,
+    Ordering,
     identity,
     references,
     rewrite,
@@ -27,15 +28,21 @@ from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import (
     BigIntType,
+    BitmapType,
+    DataType,
     IntType,
+    MapType,
+    MultisetType,
     RowType,
     SmallIntType,
     TinyIntType,
+    VariantType,
     is_proctime,
     is_rowtime,
 )
 
 if TYPE_CHECKING:
+    from firesteel.sql.parser.errors import Place
     from firesteel.sql.planner.builder import Planner
 
 __all__ = ["deduplications", "filter_of_rank", "over", "project_of_rank", "sort"]
@@ -109,6 +116,7 @@ def _reads(expressions: Sequence[Expression], found: _Ranked) -> bool:
 
 
 def _ranked(context: PlannerContext, node: l.Over, condition: Expression) -> _Ranked | None:
+    _check_order(node.calls[0].order, node.input, node.calls[0].place)
     if len(node.calls) != 1 or node.calls[0].call.function not in RANKS:
         return None
     if context.batch:
@@ -323,6 +331,7 @@ def over(planner: Planner, node: l.Over) -> p.Physical:
     places: dict[int, int] = {}
     for positions in groups.values():
         calls = [node.calls[position] for position in positions]
+        _check_order(calls[0].order, node.input, calls[0].place)
         time = _time_of(child, calls[0])
         if not context.batch:
             _check_streamed(calls, time)
@@ -343,6 +352,25 @@ def over(planner: Planner, node: l.Over) -> p.Physical:
     if columns == list(range(len(columns))) and node.row.names == child.row.names:
         return child
     return select(context, child, columns, node.row)
+
+
+def _check_order(order: Sequence[Ordering], node: l.Node, place: Place | None) -> None:
+    """Of values of some types there is no order, nor of what has such values in it."""
+    for ordering in order:
+        found = _without_order(node.row.types[ordering.index])
+        if found is not None:
+            raise unsupported(
+                f"Type({found}) is not an orderable data type, it is not supported as a "
+                "ORDER_BY/GROUP_BY/JOIN_EQUAL field.",
+                hint="order by a number or a text that is made of it",
+                place=place,
+            )
+
+
+def _without_order(data_type: DataType) -> DataType | None:
+    if isinstance(data_type, MapType | MultisetType | BitmapType | VariantType):
+        return data_type
+    return next((found for part in data_type.children if (found := _without_order(part))), None)
 
 
 def _frame(call: l.OverCall) -> tuple[object, ...]:
@@ -398,6 +426,7 @@ def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
 
 def sort(planner: Planner, node: l.Sort) -> p.Physical:
     context = planner.context
+    _check_order(node.order, node.input, node.place)
     child = planner.plan(node.input)
     fetch = node.fetch
     if context.batch and node.order and fetch is None:

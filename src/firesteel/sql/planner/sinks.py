@@ -55,6 +55,11 @@ class Target:
         update = None if "+U" not in mode else BEFORE_AND_AFTER if "-U" in mode else AFTER
         return cls(name, description, frozenset(kinds), update, schema, writer, enforce, table)
 
+    @property
+    def deletes_by_key(self) -> bool:
+        """Whether the key of a deleted row is enough for it: streams are given what there is."""
+        return self.writer is None or getattr(self.writer, "deletes_by_key", False)
+
     def in_mode(self, mode: frozenset[str]) -> Target:
         """The same, which takes these kinds of rows."""
         return Target.of_mode(

@@ -115,6 +115,7 @@ def _normalized(planner: Planner, read: p.Physical, table: Any, mode: frozenset[
         row=read.row,
         inputs=(exchange,),
         key=columns,
+        of_upserts=upserts and not twice,
         mini_batch=planner.context.mini_batch,
         ttl_ms=planner.context.ttl_ms,
     )
@@ -130,7 +131,39 @@ def watermark_assigner(planner: Planner, node: l.WatermarkAssigner) -> p.Physica
     pushed = _watermark_in_source(planner, node, child)
     if pushed is not None:
         return pushed
+    before = _watermark_of_upserts(planner, node, child)
+    if before is not None:
+        return before
     return p.WatermarkAssigner(row=node.row, inputs=(child,), column=node.column, expression=node.expression)
+
+
+def _watermark_of_upserts(
+    planner: Planner, node: l.WatermarkAssigner, child: p.Physical
+) -> p.Physical | None:
+    """Return ``ChangelogNormalize`` above the watermarks; None: *child* is none.
+
+    It gives the changes of each key in their order, but those of a key together: watermarks made of its
+    output would make rows of the other keys late.
+    (Flink: ``WatermarkAssignerChangelogNormalizeTransposeRule``.)
+    """
+    computed = child if isinstance(child, p.Calc) and child.condition is None else None
+    normalize = child if computed is None else computed.input
+    if not isinstance(normalize, p.ChangelogNormalize):
+        return None
+    exchange, context = normalize.input, planner.context
+    below, row, column, expression = exchange.input, node.row, node.column, node.expression
+    if computed is not None:
+        # The time is computed for the watermark, and once more of what the changes hold.
+        expression = substitute(expression, computed.expressions)
+        field = node.row.fields[node.column]
+        column, row = len(below.row.fields), RowType(fields=(*below.row.fields, field))
+        below = calc(context, below, (*identity(below.row), computed.expressions[node.column]), row)
+    made: p.Physical = p.WatermarkAssigner(row=row, inputs=(below,), column=column, expression=expression)
+    if computed is not None:
+        row = exchange.row
+        made = calc(context, made, identity(row), row)
+    made = replace(normalize, row=row, inputs=(replace(exchange, row=row, inputs=(made,)),))
+    return made if computed is None else replace(computed, row=node.row, inputs=(made,))
 
 
 def _watermark_in_source(planner: Planner, node: l.WatermarkAssigner, child: p.Physical) -> p.Physical | None:

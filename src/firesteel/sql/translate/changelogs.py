@@ -22,6 +22,7 @@ def normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
     spec = specs.ChangelogNormalize(
         input=node.input.row,
         keys=node.key,
+        in_time=node.in_time,
         generate_update_before=node.sends_old_rows,
         condition=node.condition,
         mini_batch=node.mini_batch,
