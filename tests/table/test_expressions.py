@@ -6,10 +6,21 @@ from typing import Any
 
 import pytest
 
+from firesteel.common import Types
 from firesteel.common.errors import FiresteelError
 from firesteel.table import DataTypes, Schema, TableDescriptor
-from firesteel.table.expressions import array, col, lit, map_, row, temporal_overlaps
-from tests.table.support import rows, tables
+from firesteel.table.expressions import (
+    array,
+    col,
+    lit,
+    map_,
+    null_of,
+    row,
+    row_interval,
+    source_watermark,
+    temporal_overlaps,
+)
+from tests.table.support import rows, stream_of, tables
 
 
 def _names(table: Any) -> list[str]:
@@ -104,3 +115,37 @@ def test_an_unknown_attribute_is_a_field_that_is_not_there() -> None:
             base.select(col("k").uppercase)
         assert "uppercase" in str(failure.value)
         assert not hasattr(col("k"), "_nothing")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (source_watermark(), "SOURCE_WATERMARK()"),
+        (lit(3).weeks, "1814400000"),
+        (lit(2).quarters, "6"),
+        (col("days").day, "$interval(days, MILLISECOND, 86400000)"),
+        (col("s").trim_leading(), "trim(true, false, ' ', s)"),
+        (col("s").to_date, "cast(s, DATE)"),
+        (col("r").get("city"), "get(r, 'city')"),
+        (col("r").flatten, "flatten(r)"),
+        (col("s").init_cap, "initCap(s)"),
+        (row_interval(4), "4"),
+        (null_of(DataTypes.INT()), "null"),
+    ],
+)
+def test_the_text_of_an_expression_is_that_of_flink(expression: Any, text: str) -> None:
+    assert str(expression) == text
+
+
+def test_the_text_of_the_watermark_of_the_source_is_one_of_a_schema() -> None:
+    with tables() as t:
+        stream = stream_of(t, [(1,), (2,)], Types.ROW_NAMED(["n"], [Types.INT()]))
+        schema = (
+            Schema.new_builder()
+            .column_by_metadata("at", DataTypes.TIMESTAMP_LTZ(3))
+            .column_by_expression("twice", str(col("n").abs))
+            .watermark("at", str(source_watermark()))
+            .build()
+        )
+        found = t.from_data_stream(stream, schema)
+        assert "`at` TIMESTAMP_LTZ(3) *ROWTIME*" in str(found.get_resolved_schema())

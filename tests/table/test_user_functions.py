@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.table import DataTypes, Schema
 from firesteel.table.expressions import col
@@ -186,3 +189,119 @@ def test_a_stream_has_the_columns_of_its_schema_by_name_or_by_place() -> None:
             assert list(found) == [Row(x=1, y=2)]
         with pytest.raises(FiresteelError, match="do not match"):
             t.to_changelog_stream(query, narrow)
+
+
+class Dice(ScalarFunction):
+    def eval(self) -> int:
+        return 4
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+def test_what_is_declared_of_a_function_and_what_its_object_says_agree() -> None:
+    assert not udf(Dice(), result_type=DataTypes.INT()).is_deterministic
+    assert udf(lambda: 4, result_type=DataTypes.INT()).is_deterministic
+    with pytest.raises(ValueError, match="Inconsistent deterministic: True and False; Dice says False"):
+        udf(Dice(), result_type=DataTypes.INT(), deterministic=True)
+
+
+def test_an_aggregate_of_pandas_gives_no_maps() -> None:
+    with pytest.raises(TypeError, match="Pandas UDAF doesn't support DataType type MAP"):
+        udaf(lambda v: {}, result_type=DataTypes.MAP(DataTypes.INT(), DataTypes.INT()), func_type="pandas")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (
+            lambda heights: heights.max(),
+            "must be pandas.Series or pandas.DataFrame, got <class 'numpy.int64'>",
+        ),
+        (lambda heights: heights[1:], "The result length '[0-9]' of Pandas UDF '<lambda>' is not equal"),
+        (lambda heights: heights.to_frame(), "returned a pandas.DataFrame, and its result type is BIGINT"),
+    ],
+)
+def test_a_function_of_pandas_gives_one_value_for_each_row(function: Any, said: str) -> None:
+    wrong = udf(function, result_type=DataTypes.BIGINT(), func_type="pandas")
+    with tables() as t:
+        heights = t.from_elements([(180,), (165,), (172,)], ["height"])
+        with pytest.raises(FiresteelError, match=said):
+            rows(heights.select(wrong(heights.height)))
+
+
+def test_fields_of_a_row_are_columns_of_the_frame_that_a_function_gets() -> None:
+    size = DataTypes.ROW([DataTypes.FIELD("w", DataTypes.INT()), DataTypes.FIELD("h", DataTypes.INT())])
+    schema = DataTypes.ROW([DataTypes.FIELD("name", DataTypes.STRING()), DataTypes.FIELD("size", size)])
+    result = DataTypes.ROW(
+        [DataTypes.FIELD("name", DataTypes.STRING()), DataTypes.FIELD("area", DataTypes.INT())]
+    )
+
+    def areas(frame: Any) -> Any:
+        return frame.assign(area=frame.w * frame.h)[["name", "area"]]
+
+    with tables() as t:
+        doors = t.from_elements([("door", Row(2, 3)), ("gate", Row(4, 5))], schema)
+        assert rows(doors.map(udf(areas, result_type=result, func_type="pandas"))) == [
+            ("door", 6),
+            ("gate", 20),
+        ]
+
+
+_NOON = Instant.of_epoch_milli(1_593_600_000_000)  # 2020-07-01T10:40:00Z
+_SEEN = "2020-07-01T12:40:00+02:00"
+
+
+def _stamped(t: Any) -> Any:
+    t.get_config().set_local_timezone("Europe/Berlin")
+    fields = [DataTypes.FIELD("at", DataTypes.TIMESTAMP_LTZ(3)), DataTypes.FIELD("n", DataTypes.INT())]
+    inner = DataTypes.FIELD("r", DataTypes.ARRAY(DataTypes.ROW(fields)))
+    return t.from_elements([(_NOON, 1, [Row(_NOON, 2)])], DataTypes.ROW([*fields, inner]))
+
+
+@pytest.mark.row("S-SQL-02")
+def test_functions_get_instants_as_datetimes_of_the_zone_of_the_session() -> None:
+    show = udf(lambda at: at.isoformat(), result_type=DataTypes.STRING())
+    inside = udf(lambda found: found[0].at.isoformat(), result_type=DataTypes.STRING())
+    later = udf(lambda at: at + timedelta(hours=1), result_type=DataTypes.TIMESTAMP_LTZ(3))
+    with tables() as t:
+        stamped = _stamped(t)
+        found = rows(stamped.select(show(stamped.at), inside(stamped.r), later(stamped.at)))
+        assert found == [(_SEEN, _SEEN, Instant.of_epoch_milli(1_593_603_600_000))]
+
+
+def test_table_functions_and_aggregates_get_them_so_too() -> None:
+    class Last(Total):
+        def create_accumulator(self) -> list[Any]:
+            return [None]
+
+        def accumulate(self, accumulator: list[Any], value: Any) -> None:
+            accumulator[0] = value.isoformat()
+
+        def get_result_type(self) -> Any:
+            return DataTypes.STRING()
+
+    say = udtf(lambda at: [at.isoformat()], result_types=[DataTypes.STRING()])
+    with tables() as t:
+        stamped = _stamped(t)
+        assert rows(stamped.join_lateral(say(stamped.at).alias("said")).select(col("said"))) == [(_SEEN,)]
+        assert rows(stamped.select(udaf(Last())(stamped.at))) == [(_SEEN,)]
+
+
+def test_functions_of_pandas_get_them_with_the_zone() -> None:
+    show = udf(lambda at: at.map(str), result_type=DataTypes.STRING(), func_type="pandas")
+    with tables() as t:
+        stamped = _stamped(t)
+        assert rows(stamped.select(show(stamped.at))) == [("2020-07-01 12:40:00+02:00",)]
+
+
+def test_an_asynchronous_function_that_takes_too_long_is_named_with_its_row() -> None:
+    async def wait(n: int) -> int:
+        await asyncio.sleep(60)
+        return n
+
+    with tables() as t:
+        t.get_config().set("table.exec.async-scalar.timeout", "50 ms")
+        numbers = t.from_elements([(7,)], ["n"])
+        with pytest.raises(FiresteelError, match=r"Async function call has timed out for input: \[7\]"):
+            rows(numbers.select(udf(wait, result_type=DataTypes.BIGINT())(numbers.n)))

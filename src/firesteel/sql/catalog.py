@@ -10,44 +10,116 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from firesteel.common.errors import ProgramError
 from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.logical import Node
 from firesteel.sql.schema import DeclaredSchema, Distribution, ResolvedSchema
+from firesteel.util import exceptions as named
 
 __all__ = [
+    "EXISTING",
+    "MISSING",
     "Catalog",
     "CatalogDatabase",
     "CatalogError",
     "CatalogFunction",
     "CatalogModel",
     "CatalogTable",
+    "DatabaseNotEmptyError",
     "DatabaseNotFoundError",
+    "InvalidPartitionError",
+    "NotPartitionedError",
     "ObjectExistsError",
     "ObjectNotFoundError",
     "ObjectPath",
+    "PartitionNotFoundError",
     "PartitionSpec",
     "ResolvedTable",
     "TableKind",
+    "TableNotFoundError",
 ]
 
 
-class CatalogError(ProgramError):
-    """A catalog cannot do what it is asked (Flink: ``CatalogException``)."""
+class CatalogError(named.CatalogException, ProgramError):
+    """A catalog cannot do what it is asked (Flink: ``CatalogException``). Programs of PyFlink catch the
+    errors below by the names that ``util/exceptions.py`` has."""
 
 
 class ObjectNotFoundError(CatalogError):
     """A table, view, function, model or partition is not there."""
 
 
-class DatabaseNotFoundError(ObjectNotFoundError):
+class DatabaseNotFoundError(ObjectNotFoundError, named.DatabaseNotExistException):
     """A database is not there."""
+
+
+class TableNotFoundError(ObjectNotFoundError, named.TableNotExistException):
+    """A table or view is not there."""
+
+
+class FunctionNotFoundError(ObjectNotFoundError, named.FunctionNotExistException):
+    """A function is not there."""
+
+
+class ModelNotFoundError(ObjectNotFoundError, named.ModelNotExistException):
+    """A model is not there."""
+
+
+class PartitionNotFoundError(ObjectNotFoundError, named.PartitionNotExistException):
+    """A partition is not there."""
 
 
 class ObjectExistsError(CatalogError):
     """There is one of this name already."""
+
+
+class DatabaseExistsError(ObjectExistsError, named.DatabaseAlreadyExistException):
+    """There is a database of this name already."""
+
+
+class TableExistsError(ObjectExistsError, named.TableAlreadyExistException):
+    """There is a table or view of this name already."""
+
+
+class FunctionExistsError(ObjectExistsError, named.FunctionAlreadyExistException):
+    """There is a function of this name already."""
+
+
+class ModelExistsError(ObjectExistsError, named.ModelAlreadyExistException):
+    """There is a model of this name already."""
+
+
+class PartitionExistsError(ObjectExistsError, named.PartitionAlreadyExistsException):
+    """There is a partition of these values already."""
+
+
+class DatabaseNotEmptyError(CatalogError, named.DatabaseNotEmptyException):
+    """A database that is to be dropped has something in it."""
+
+
+class NotPartitionedError(CatalogError, named.TableNotPartitionedException):
+    """A table has no partitions."""
+
+
+class InvalidPartitionError(CatalogError, named.PartitionSpecInvalidException):
+    """What names a partition does not name the columns by which its table is partitioned."""
+
+
+#: By what messages call an object.
+MISSING: Final[Mapping[str, type[ObjectNotFoundError]]] = {
+    "Table (or view)": TableNotFoundError,
+    "Function": FunctionNotFoundError,
+    "Model": ModelNotFoundError,
+}
+EXISTING: Final[Mapping[str, type[ObjectExistsError]]] = {
+    "Database": DatabaseExistsError,
+    "Table (or view)": TableExistsError,
+    "Function": FunctionExistsError,
+    "Model": ModelExistsError,
+    "Partition": PartitionExistsError,
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -217,6 +289,9 @@ class Catalog(Protocol):
     def list_partitions(
         self, database: str, name: str, spec: PartitionSpec | None = None
     ) -> list[PartitionSpec]: ...
+
+    def get_partition(self, database: str, name: str, spec: PartitionSpec) -> Mapping[str, str]:
+        """The properties of a partition."""
 
     def create_partition(
         self, database: str, name: str, spec: PartitionSpec, properties: Mapping[str, str], ignore: bool

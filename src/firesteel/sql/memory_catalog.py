@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from firesteel.sql.catalog import (
+    EXISTING,
+    MISSING,
     CatalogDatabase,
     CatalogError,
     CatalogFunction,
     CatalogModel,
     CatalogTable,
+    DatabaseNotEmptyError,
     DatabaseNotFoundError,
+    InvalidPartitionError,
+    NotPartitionedError,
     ObjectExistsError,
     ObjectNotFoundError,
+    PartitionNotFoundError,
     PartitionSpec,
     TableKind,
 )
@@ -67,7 +73,7 @@ class MemoryCatalog:
         if name not in self._databases:
             self._databases[name] = _Database(database)
         elif not ignore_if_exists:
-            raise ObjectExistsError(f"Database {name} already exists in Catalog {self.name}.")
+            raise EXISTING["Database"](f"Database {name} already exists in Catalog {self.name}.")
 
     def drop_database(self, name: str, ignore_if_not_exists: bool, cascade: bool) -> None:
         database = self._databases.get(name)
@@ -78,7 +84,7 @@ class MemoryCatalog:
         if name == self._default:
             raise CatalogError(f"The default database {name} of catalog {self.name} cannot be dropped.")
         if not cascade and (database.tables or database.functions or database.models):
-            raise CatalogError(
+            raise DatabaseNotEmptyError(
                 f"Database {name} in catalog {self.name} is not empty.", hint="DROP DATABASE ... CASCADE"
             )
         del self._databases[name]
@@ -99,7 +105,7 @@ class MemoryCatalog:
         return sorted(name for name, table in tables.items() if table.kind is TableKind.VIEW)
 
     def get_table(self, database: str, name: str) -> CatalogTable:
-        return self._get(self._database(database).tables, database, name, "Table (or view)")
+        return self._get(self._home(database).tables, database, name, "Table (or view)")
 
     def table_exists(self, database: str, name: str) -> bool:
         return self.database_exists(database) and name in self._databases[database].tables
@@ -110,19 +116,19 @@ class MemoryCatalog:
         )
 
     def drop_table(self, database: str, name: str, ignore_if_not_exists: bool) -> None:
-        home = self._database(database)
+        home = self._home(database)
         self._drop(home.tables, database, name, ignore_if_not_exists, "Table (or view)")
         home.partitions.pop(name, None)
 
     def rename_table(self, database: str, name: str, new_name: str, ignore_if_not_exists: bool) -> None:
-        home = self._database(database)
+        home = self._home(database)
         self._rename(home.tables, database, name, new_name, ignore_if_not_exists, "Table (or view)")
         if name in home.partitions:
             home.partitions[new_name] = home.partitions.pop(name)
 
     def alter_table(self, database: str, name: str, table: CatalogTable, ignore_if_not_exists: bool) -> None:
         self._alter(
-            self._database(database).tables, database, name, table, ignore_if_not_exists, "Table (or view)"
+            self._home(database).tables, database, name, table, ignore_if_not_exists, "Table (or view)"
         )
 
     # ---- partitions
@@ -139,22 +145,35 @@ class MemoryCatalog:
         self, database: str, name: str, spec: PartitionSpec, properties: Mapping[str, str], ignore: bool
     ) -> None:
         table = self.get_table(database, name)
+        if not table.partition_keys:
+            raise NotPartitionedError(
+                f"The table {database}.{name} has no partitions.", hint="CREATE TABLE ... PARTITIONED BY"
+            )
         if set(spec) != set(table.partition_keys):
-            raise CatalogError(
+            raise InvalidPartitionError(
                 f"The partition {dict(spec)} does not fit the table {database}.{name}.",
-                detail=f"it is partitioned by {', '.join(table.partition_keys) or 'nothing'}",
+                detail=f"it is partitioned by {', '.join(table.partition_keys)}",
             )
         kept = self._database(database).partitions.setdefault(name, {})
         key = frozenset(spec.items())
         if key not in kept:
             kept[key] = (dict(spec), dict(properties))
         elif not ignore:
-            raise ObjectExistsError(f"Partition {dict(spec)} of {database}.{name} already exists.")
+            raise EXISTING["Partition"](f"Partition {dict(spec)} of {database}.{name} already exists.")
+
+    def get_partition(self, database: str, name: str, spec: PartitionSpec) -> Mapping[str, str]:
+        found = self._home(database).partitions.get(name, {}).get(frozenset(spec.items()))
+        if found is None:
+            raise self._no_partition(database, name, spec)
+        return found[1]
 
     def drop_partition(self, database: str, name: str, spec: PartitionSpec, ignore: bool) -> None:
-        kept = self._database(database).partitions.get(name, {})
+        kept = self._home(database).partitions.get(name, {})
         if kept.pop(frozenset(spec.items()), None) is None and not ignore:
-            raise ObjectNotFoundError(f"Partition {dict(spec)} of {database}.{name} does not exist.")
+            raise self._no_partition(database, name, spec)
+
+    def _no_partition(self, database: str, name: str, spec: PartitionSpec) -> PartitionNotFoundError:
+        return PartitionNotFoundError(f"Partition {dict(spec)} of {database}.{name} does not exist.")
 
     # ---- functions
 
@@ -162,7 +181,7 @@ class MemoryCatalog:
         return sorted(self._database(database).functions)
 
     def get_function(self, database: str, name: str) -> CatalogFunction:
-        return self._get(self._database(database).functions, database, name.lower(), "Function")
+        return self._get(self._home(database).functions, database, name.lower(), "Function")
 
     def function_exists(self, database: str, name: str) -> bool:
         return self.database_exists(database) and name.lower() in self._databases[database].functions
@@ -176,11 +195,11 @@ class MemoryCatalog:
     def alter_function(
         self, database: str, name: str, function: CatalogFunction, ignore_if_not_exists: bool
     ) -> None:
-        home = self._database(database).functions
+        home = self._home(database).functions
         self._alter(home, database, name.lower(), function, ignore_if_not_exists, "Function")
 
     def drop_function(self, database: str, name: str, ignore_if_not_exists: bool) -> None:
-        home = self._database(database).functions
+        home = self._home(database).functions
         self._drop(home, database, name.lower(), ignore_if_not_exists, "Function")
 
     # ---- models
@@ -189,7 +208,7 @@ class MemoryCatalog:
         return sorted(self._database(database).models)
 
     def get_model(self, database: str, name: str) -> CatalogModel:
-        return self._get(self._database(database).models, database, name, "Model")
+        return self._get(self._home(database).models, database, name, "Model")
 
     def model_exists(self, database: str, name: str) -> bool:
         return self.database_exists(database) and name in self._databases[database].models
@@ -198,14 +217,14 @@ class MemoryCatalog:
         self._create(self._database(database).models, database, name, model, ignore_if_exists, "Model")
 
     def alter_model(self, database: str, name: str, model: CatalogModel, ignore_if_not_exists: bool) -> None:
-        self._alter(self._database(database).models, database, name, model, ignore_if_not_exists, "Model")
+        self._alter(self._home(database).models, database, name, model, ignore_if_not_exists, "Model")
 
     def rename_model(self, database: str, name: str, new_name: str, ignore_if_not_exists: bool) -> None:
-        home = self._database(database).models
+        home = self._home(database).models
         self._rename(home, database, name, new_name, ignore_if_not_exists, "Model")
 
     def drop_model(self, database: str, name: str, ignore_if_not_exists: bool) -> None:
-        self._drop(self._database(database).models, database, name, ignore_if_not_exists, "Model")
+        self._drop(self._home(database).models, database, name, ignore_if_not_exists, "Model")
 
     # ---- what they share
 
@@ -215,14 +234,18 @@ class MemoryCatalog:
             raise self._no_database(name)
         return database
 
+    def _home(self, name: str) -> _Database:
+        """What a database has; nothing, if it is not there: then the object is what misses."""
+        return self._databases.get(name) or _Database(CatalogDatabase())
+
     def _no_database(self, name: str) -> DatabaseNotFoundError:
         return DatabaseNotFoundError(f"Database {name} does not exist in Catalog {self.name}.")
 
     def _missing(self, what: str, database: str, name: str) -> ObjectNotFoundError:
-        return ObjectNotFoundError(f"{what} {database}.{name} does not exist in Catalog {self.name}.")
+        return MISSING[what](f"{what} {database}.{name} does not exist in Catalog {self.name}.")
 
     def _exists(self, what: str, database: str, name: str) -> ObjectExistsError:
-        return ObjectExistsError(f"{what} {database}.{name} already exists in Catalog {self.name}.")
+        return EXISTING[what](f"{what} {database}.{name} already exists in Catalog {self.name}.")
 
     def _get(self, home: dict[str, T], database: str, name: str, what: str) -> T:
         if name not in home:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from firesteel.sql.catalog import (
+    MISSING,
     CatalogDatabase,
     CatalogError,
     CatalogFunction,
@@ -13,6 +14,7 @@ from firesteel.sql.catalog import (
     CatalogTable,
     DatabaseNotFoundError,
     ObjectNotFoundError,
+    PartitionNotFoundError,
     PartitionSpec,
 )
 
@@ -103,6 +105,9 @@ class ReadOnlyCatalog:
     def alter_table(self, database: str, name: str, table: CatalogTable, ignore_if_not_exists: bool) -> None:
         self._refuse("alter a table or view")
 
+    def get_partition(self, database: str, name: str, spec: PartitionSpec) -> Mapping[str, str]:
+        raise PartitionNotFoundError(f"Partition {dict(spec)} of {database}.{name} does not exist.")
+
     def create_partition(
         self, database: str, name: str, spec: PartitionSpec, properties: Mapping[str, str], ignore: bool
     ) -> None:
@@ -144,4 +149,4 @@ class ReadOnlyCatalog:
         )
 
     def _missing(self, what: str, database: str, name: str) -> ObjectNotFoundError:
-        return ObjectNotFoundError(f"{what} {database}.{name} does not exist in Catalog {self.name}.")
+        return MISSING[what](f"{what} {database}.{name} does not exist in Catalog {self.name}.")

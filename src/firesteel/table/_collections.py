@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from firesteel.sql.schema import DeclaredSchema
 from firesteel.sql.type_rules import common_type
 from firesteel.table._conversions import logical_type
 from firesteel.table._streams import CollectionTable
+from firesteel.table._user_types import holds_user_types, stored, unwrapping
 from firesteel.table._verifying import verify as verified
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_result import TableResult
@@ -44,8 +46,13 @@ def of_elements(elements: Iterable[Any], schema: Any, verify: bool) -> Made:
     if schema is None or (isinstance(schema, list | tuple) and all(isinstance(n, str) for n in schema)):
         names = list(schema) if schema is not None else None
         row = inferred_row(found, names)
+        if any(map(holds_user_types, found)):
+            found = [stored(element) for element in found]
     elif isinstance(schema, DataType):
         logical = logical_type(schema)
+        unwrap = unwrapping(schema)
+        if unwrap is not None:
+            found = [None if element is None else unwrap(element) for element in found]
         for i, element in enumerate(found if verify else ()):
             verified(element, logical, f"Element {i}")
         if isinstance(logical, t.RowType):
@@ -123,13 +130,40 @@ _PLAIN: list[tuple[Any, Callable[[Any], t.DataType]]] = [
     (datetime.time, lambda _: t.TimeType(0)),
     (datetime.timedelta, lambda _: t.DayTimeIntervalType("DAY_TO_SECOND", 2, 6)),
     (np.ndarray, lambda v: t.ArrayType(inferred(v[0].item() if len(v) else None))),
+    (array, lambda v: t.ArrayType(_of_typecode(v.typecode).not_null())),
 ]
+
+#: The smallest type that holds all numbers of a typecode. There is none for unsigned numbers of 64 bits.
+_TYPECODES: Final[Mapping[str, t.DataType]] = {
+    "b": t.TinyIntType(),
+    "B": t.SmallIntType(),
+    "h": t.SmallIntType(),
+    "H": t.IntType(),
+    "i": t.IntType(),
+    "I": t.BigIntType(),
+    "l": t.BigIntType(),
+    "q": t.BigIntType(),
+    "f": t.FloatType(),
+    "d": t.DoubleType(),
+    "u": t.CharType(1),
+}
+
+
+def _of_typecode(code: str) -> t.DataType:
+    found = _TYPECODES.get(code)
+    if found is None:
+        raise TypeMismatchError(
+            f"not supported type: array({code})", hint="pass a schema, or a list of numbers that fit a BIGINT"
+        )
+    return found
 
 
 def inferred(value: Any) -> t.DataType:
     """The type of a value, as PyFlink finds it."""
     if value is None:
         return t.NullType()
+    if hasattr(type(value), "__UDT__"):
+        return logical_type(value.__UDT__)
     if isinstance(value, dict):
         for key, item in value.items():
             if key is not None and item is not None:

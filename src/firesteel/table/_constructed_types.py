@@ -186,7 +186,7 @@ class RowType(DataType):
             return self.fields[key]
         if isinstance(key, slice):
             return RowType(self.fields[key])
-        raise ValueError("RowType keys should be strings, integers or slices")
+        raise TypeError("RowType keys should be strings, integers or slices")
 
     def __repr__(self) -> str:
         return f"RowType({','.join(map(str, map(repr, self.fields)))})"

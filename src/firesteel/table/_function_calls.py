@@ -6,14 +6,18 @@ They see Python's objects (date, datetime, Row, list ...), not the physical valu
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
+from firesteel.common.options.table import LOCAL_TIME_ZONE
+from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.runtime.at_work import at_work
 from firesteel.runtime.contexts import TaskRuntimeContext
@@ -99,17 +103,47 @@ class _Opened:
         return self._eval
 
 
-def _objects(argument: Any, data_type: t.DataType, length: int) -> Iterable[Any]:
+def _session_zone() -> str:
+    """``table.local-time-zone`` of the program whose operator is at work."""
+    operator = at_work()
+    settings = {} if operator is None else operator.context.settings
+    zone = Configuration.from_dict(settings).get(LOCAL_TIME_ZONE)
+    return "UTC" if zone == "default" else zone
+
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def _local(value: Any, zone: ZoneInfo) -> Any:
+    """Instants as functions of tables get them, at any depth: datetimes in the session's zone."""
+    if isinstance(value, Instant):
+        since = dt.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+        return (_EPOCH + since).astimezone(zone)
+    if isinstance(value, list):
+        return [_local(v, zone) for v in value]
+    if isinstance(value, dict):
+        return {_local(k, zone): _local(v, zone) for k, v in value.items()}
+    if isinstance(value, Row):
+        row = Row(*(_local(v, zone) for v in value._values))
+        row.set_field_names(value._fields)
+        return row
+    return value
+
+
+def _has_instants(data_type: t.DataType) -> bool:
+    return isinstance(data_type, t.LocalZonedTimestampType) or any(map(_has_instants, data_type.children))
+
+
+def _objects(argument: Any, data_type: t.DataType, length: int, zone: str) -> Iterable[Any]:
     """The objects of an argument; a constant comes as a scalar."""
     if isinstance(argument, pa.Array):
-        return objects_of(argument, data_type)
-    value = objects_of(
-        pa.array([argument.as_py()], argument.type)
-        if not isinstance(argument, pa.Scalar)
-        else repeat_one(argument),
-        data_type,
-    )[0]
-    return repeat(value, length)
+        found = objects_of(argument, data_type)
+        if not _has_instants(data_type):
+            return found
+        local = ZoneInfo(zone)
+        return [_local(v, local) for v in found]
+    one = argument if isinstance(argument, pa.Scalar) else pa.scalar(argument.as_py(), argument.type)
+    return repeat(next(iter(_objects(repeat_one(one), data_type, 1, zone))), length)
 
 
 def repeat_one(scalar: pa.Scalar) -> pa.Array:
@@ -121,7 +155,7 @@ class ScalarCall(_Opened):
 
     def __call__(self, site: Any, *arguments: Any) -> pa.Array:
         function = self.opened()
-        columns = [_objects(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        columns = [_objects(a, d, site.length, site.zone) for a, d in zip(arguments, site.types, strict=True)]
         if self.names is not None:
             rows = _rows(columns, self.names, site.length)
             values = [function(row) for row in rows]
@@ -145,50 +179,77 @@ class PandasCall(_Opened):
     """Calls a function with a Series for each argument, or one DataFrame."""
 
     def __call__(self, site: Any, *arguments: Any) -> pa.Array:
-        import pandas as pd
-
         function = self.opened()
-        series = [_series(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        series = [_series(a, d, site.length, site.zone) for a, d in zip(arguments, site.types, strict=True)]
         if self.names is not None:
-            found = function(pd.concat(dict(zip(self.names, series, strict=True)), axis=1))
+            found = function(_frame(self.names, series))
         else:
             found = function(*series)
-        return _from_pandas(found, site.result, site.length)
+        self._check(found, site.result, site.length)
+        return _from_pandas(found, site.result)
+
+    def _check(self, found: Any, data_type: t.DataType, length: int) -> None:
+        """One value for many rows would hang on how many rows came together."""
+        import pandas as pd
+
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        if not isinstance(found, pd.Series | pd.DataFrame):
+            raise TypeError(
+                f"The result type of Pandas UDF '{name}' must be pandas.Series or pandas.DataFrame, got "
+                f"{type(found)}. Return one value for each row."
+            )
+        if isinstance(found, pd.DataFrame) and not isinstance(data_type, t.RowType):
+            raise TypeError(
+                f"The Pandas UDF '{name}' returned a pandas.DataFrame, and its result type is "
+                f"{data_type}. Return a pandas.Series, or declare a ROW."
+            )
+        if len(found) != length:
+            raise ValueError(
+                f"The result length '{len(found)}' of Pandas UDF '{name}' is not equal to the input length "
+                f"'{length}'."
+            )
 
 
-def _series(argument: Any, data_type: t.DataType, length: int) -> Any:
+def _frame(names: Sequence[str], columns: Sequence[Any]) -> Any:
+    """One DataFrame of all columns. A ROW is a DataFrame itself: its fields are columns of the whole."""
+    import pandas as pd
+
+    parts = [
+        column if isinstance(column, pd.DataFrame) else column.rename(name)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pd.concat(parts, axis=1)
+
+
+def _series(argument: Any, data_type: t.DataType, length: int, zone: str) -> Any:
     column = argument if isinstance(argument, pa.Array) else repeat_column(repeat_one(argument), length)
     if isinstance(data_type, t.LocalZonedTimestampType):
-        column = column.cast(pa.timestamp(column.type.unit))
+        column = column.cast(pa.timestamp(column.type.unit, zone))
     if isinstance(data_type, t.RowType):
         import pandas as pd
 
         return pd.DataFrame(
-            {f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)}
+            {
+                f.name: _series(column.field(i), f.data_type, length, zone)
+                for i, f in enumerate(data_type.fields)
+            }
         )
     return column.to_pandas()
 
 
-def _from_pandas(found: Any, data_type: t.DataType, length: int) -> pa.Array:
+def _from_pandas(found: Any, data_type: t.DataType) -> pa.Array:
     import pandas as pd
 
     if isinstance(found, pd.DataFrame) and isinstance(data_type, t.RowType):
-        arrays = [_from_pandas(found.iloc[:, i], f.data_type, length) for i, f in enumerate(data_type.fields)]
+        arrays = [_from_pandas(found.iloc[:, i], f.data_type) for i, f in enumerate(data_type.fields)]
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(data_type)))
-    if isinstance(found, pd.Series) and not isinstance(data_type, t.RowType | t.ArrayType | t.MapType):
-        if len(found) != length:
-            raise ValueError(f"The function returned {len(found)} values for {length} rows.")
+    if not isinstance(data_type, t.RowType | t.ArrayType | t.MapType):
         made = pa.array(found, from_pandas=True)
         if isinstance(made, pa.ChunkedArray):
             made = made.combine_chunks()
         wanted = arrow_type(data_type)
         return made if made.type == wanted else made.cast(wanted, safe=not pa.types.is_floating(made.type))
-    values = (
-        list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
-    )
-    if len(values) != length:
-        raise ValueError(f"The function returned {len(values)} values for {length} rows.")
-    return column_of_objects([None if _is_missing(v) else v for v in values], data_type)
+    return column_of_objects([None if _is_missing(v) else v for v in found], data_type)
 
 
 def _is_missing(value: Any) -> bool:
@@ -217,7 +278,7 @@ class AsyncCall(_Opened):
 
     def __call__(self, site: Any, *arguments: Any) -> pa.Array:
         function = self.opened()
-        columns = [_objects(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        columns = [_objects(a, d, site.length, site.zone) for a, d in zip(arguments, site.types, strict=True)]
         if self.names is not None:
             rows: Iterable[tuple[Any, ...]] = ((row,) for row in _rows(columns, self.names, site.length))
         else:
@@ -230,15 +291,31 @@ class AsyncCall(_Opened):
         room = asyncio.Semaphore(options.capacity)
 
         async def one(row: tuple[Any, ...]) -> Any:
-            async with room, asyncio.timeout(options.timeout_ms / 1000):
-                for _ in range(options.retries):
-                    try:
-                        return await function(*row)
-                    except Exception:
-                        await asyncio.sleep(options.delay_ms / 1000)
-                return await function(*row)
+            try:
+                async with room, asyncio.timeout(options.timeout_ms / 1000) as limit:
+                    for _ in range(options.retries):
+                        try:
+                            return await function(*row)
+                        except Exception:
+                            await asyncio.sleep(options.delay_ms / 1000)
+                    return await function(*row)
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise
+                raise TimeoutError(
+                    f"Async function call has timed out for input: {list(row)}. It may take "
+                    f"{options.timeout_ms} ms (table.exec.async-scalar.timeout)."
+                ) from error
 
         return await asyncio.gather(*map(one, rows))
+
+
+def _arguments(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of one call: instants as ``_local`` gives them."""
+    if not any(isinstance(v, Instant) for v in values):
+        return values
+    zone = ZoneInfo(_session_zone())
+    return tuple(_local(v, zone) for v in values)
 
 
 class TableCall(_Opened):
@@ -247,6 +324,7 @@ class TableCall(_Opened):
 
     def __call__(self, *arguments: Any) -> Any:
         function = self.opened()
+        arguments = _arguments(arguments)
         if self.names is not None:
             row = Row(*arguments)
             row.set_field_names(list(self.names))
@@ -280,6 +358,7 @@ class Aggregate:
         return method is not None and method.__module__ != udf.__name__
 
     def _arguments(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = _arguments(values)
         if self.names is None:
             return values
         row = Row(*values)
@@ -348,9 +427,10 @@ class PandasAggregate:
         import pandas as pd
 
         arguments = zip(zip(*accumulator, strict=True), self.types, strict=True)
-        columns = [_series(column_of_objects(list(c), d), d, len(accumulator)) for c, d in arguments]
+        zone = _session_zone()
+        columns = [_series(column_of_objects(list(c), d), d, len(accumulator), zone) for c, d in arguments]
         if self.names is not None:
-            found = self._function()(pd.concat(dict(zip(self.names, columns, strict=True)), axis=1))
+            found = self._function()(_frame(self.names, columns))
         else:
             found = self._function()(*columns)
         return found.item() if hasattr(found, "item") and not isinstance(found, pd.Series) else found

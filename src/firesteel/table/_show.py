@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from firesteel.table import _tree as tree
 
@@ -14,12 +15,15 @@ def show(node: Any) -> str:
         case tree.Column(name):
             return str(name)
         case tree.Value(value, _):
-            return f"'{value}'" if isinstance(value, str) else str(value)
+            return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
         case tree.Mark(value):
             return str(value)
         case tree.FunctionCall(function, arguments, distinct):
             name = function if isinstance(function, str) else getattr(function, "_name", repr(function))
-            shown = f"{_camel(name)}({', '.join(map(show, arguments))})"
+            special = _SPECIAL.get(name)
+            shown = special(*arguments) if special is not None else None
+            if shown is None:
+                shown = f"{_NAMES.get(name) or _camel(name)}({', '.join(map(show, arguments))})"
             return f"distinct({shown})" if distinct else shown
         case tree.TypedCall(function, operand, data_type):
             return f"{function.lower()}({show(operand)}, {data_type})"
@@ -40,12 +44,51 @@ def show(node: Any) -> str:
         case tree.InTable(operand, table):
             return f"in({show(operand)}, {table})"
         case tree.RowInterval(rows):
-            return f"{rows}.rows"
+            return str(rows)
         case tree.SqlText(text):
             return f"callSql({text!r})"
         case tree.Descriptor(names):
             return f"DESCRIPTOR({', '.join(names)})"
     return repr(node)
+
+
+def _interval(value: Any, unit: Any, factor: Any) -> str | None:
+    """Intervals are numbers of months or of milliseconds."""
+    number = getattr(value, "value", None)
+    return str(number * factor.value) if isinstance(number, int) else None
+
+
+def _trim(where: Any, character: Any, text: Any) -> str:
+    leading, trailing = where.value != "TRAILING", where.value != "LEADING"
+    return f"trim({str(leading).lower()}, {str(trailing).lower()}, {show(character)}, {show(text)})"
+
+
+def _date(text: Any, *form: Any) -> str | None:
+    return None if form else f"cast({show(text)}, DATE)"
+
+
+def _get(row: Any, field: Any) -> str | None:
+    name = getattr(field, "value", None)
+    return f"get({show(row)}, '{name}')" if isinstance(name, str) else None
+
+
+#: What is not shown as a name with all arguments; None of it: it is.
+_SPECIAL: Final[Mapping[str, Callable[..., str | None]]] = {
+    "$INTERVAL": _interval,
+    "TRIM": _trim,
+    "TO_DATE": _date,
+    "GET": _get,
+}
+#: Names of Flink's that are not ours in another spelling.
+_NAMES: Final[Mapping[str, str]] = {
+    "$FLATTEN": "flatten",
+    "CONCAT_WS": "concat_ws",
+    "INITCAP": "initCap",
+    "LOCALTIME": "localTime",
+    "LOCALTIMESTAMP": "localTimestamp",
+    "SOURCE_WATERMARK": "SOURCE_WATERMARK",
+    "TIMESTAMPDIFF": "timestampDiff",
+}
 
 
 def _camel(name: str) -> str:

@@ -142,12 +142,10 @@ class Catalog:
         ]
 
     def get_partition(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> CatalogPartition:
-        if not self.partition_exists(table_path, partition_spec):
-            raise logical.ObjectNotFoundError(f"There is no partition {partition_spec} of {table_path}.")
-        return CatalogPartition({})
+        return CatalogPartition(dict(self._catalog.get_partition(*_parts(table_path), partition_spec._spec)))
 
     def partition_exists(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> bool:
-        return partition_spec in self.list_partitions(table_path)
+        return self.table_exists(table_path) and partition_spec in self.list_partitions(table_path)
 
     def create_partition(
         self,
@@ -176,7 +174,7 @@ class Catalog:
         if self.partition_exists(table_path, partition_spec):
             self._catalog.drop_partition(*_parts(table_path), partition_spec._spec, False)
         elif not ignore_if_not_exists:
-            raise logical.ObjectNotFoundError(f"There is no partition {partition_spec} of {table_path}.")
+            raise logical.PartitionNotFoundError(f"There is no partition {partition_spec} of {table_path}.")
         else:
             return
         self._catalog.create_partition(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 from firesteel.common.columns import Columns
 from firesteel.common.job_client import JobClient
 from firesteel.common.types import Row, RowKind
+from firesteel.connectors._shortest_floats import shortest_floats
 from firesteel.program.execution import Arriving
 from firesteel.sql.operators.objects import objects_of
-from firesteel.sql.types import ArrayType, DataType, MapType, RowType
+from firesteel.sql.type_infos import type_info_of
+from firesteel.sql.types import ArrayType, DataType, FloatType, MapType, RowType
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_schema import TableSchema
 
@@ -88,13 +90,16 @@ def _without_names(value: Any, data_type: Any) -> Any:
     return value
 
 
-def _has_rows(data_type: DataType) -> bool:
-    return isinstance(data_type, RowType) or any(map(_has_rows, data_type.children))
+def _has(kind: type[DataType], data_type: DataType) -> bool:
+    return isinstance(data_type, kind) or any(_has(kind, child) for child in data_type.children)
 
 
 def _values(array: Any, data_type: DataType) -> list[Any]:
     found = objects_of(array, data_type)
-    return [_without_names(v, data_type) for v in found] if _has_rows(data_type) else found
+    if _has(FloatType, data_type):
+        shorten = shortest_floats(type_info_of(data_type))
+        found = found if shorten is None else list(map(shorten, found))
+    return [_without_names(v, data_type) for v in found] if _has(RowType, data_type) else found
 
 
 def rows_of(columns: Columns, row: RowType) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.table import _function_calls as calls
 from firesteel.table._conversions import logical_type
 from firesteel.table.expression import Expression
-from firesteel.table.types import DataType, RowType
+from firesteel.table.types import DataType, MapType, RowType
 
 __all__ = [
     "AggregateFunction",
@@ -206,6 +206,22 @@ def _split(text: str) -> list[str]:
     return [*parts, current.strip()]
 
 
+def _deterministic(function: Any, declared: bool | None) -> bool:
+    """Whether it is deterministic by what was declared, or by what its object says.
+
+    :raises ValueError: the two contradict each other.
+    """
+    if not isinstance(function, UserDefinedFunction):
+        return True if declared is None else declared
+    own = function.is_deterministic()
+    if declared is not None and declared != own:
+        raise ValueError(
+            f"Inconsistent deterministic: {declared} and {own}; {type(function).__name__} says {own} by its "
+            "method is_deterministic()."
+        )
+    return own
+
+
 class UserFunction:
     """A function with what was declared of it: the object that the decorators give. Calling it gives an
     expression."""
@@ -224,7 +240,7 @@ class UserFunction:
         self._func = func
         self._input_types = _types(input_types)
         self._func_type = func_type
-        self._deterministic = deterministic
+        self.is_deterministic = _deterministic(func, deterministic)
         self._name = name or getattr(func, "__name__", None) or type(func).__name__
         self._row_names: tuple[str, ...] | None = None
         self._takes_row = False
@@ -254,10 +270,9 @@ class UserFunction:
         return found
 
     @property
-    def is_deterministic(self) -> bool:
-        if self._deterministic is not None:
-            return self._deterministic
-        return self._func.is_deterministic() if isinstance(self._func, UserDefinedFunction) else True
+    def _deterministic(self) -> bool:
+        """As PyFlink calls it."""
+        return self.is_deterministic
 
     def _function_definition(self) -> FunctionDefinition:
         """What a call of it means; the same object for each call."""
@@ -391,6 +406,10 @@ class UserDefinedAggregateFunctionWrapper(UserFunction):
             result_type = _declared(func.get_result_type)
         if not isinstance(result_type, DataType | str):
             raise TypeError(f"Invalid returnType: returnType should be DataType or str but is {result_type}")
+        if func_type == "pandas" and isinstance(result_type, MapType):
+            raise TypeError(
+                f"Invalid returnType: Pandas UDAF doesn't support DataType type {result_type} currently"
+            )
         self._result_type = result_type
         self._accumulator_type = accumulator_type
         self._table = is_table_aggregate

@@ -1,9 +1,8 @@
 """The exceptions of PyFlink's tables under their names (``pyflink.util.exceptions``), for programs that catch
 them.
 
-In PyFlink they carry the stack trace of a Java exception. Here they are ordinary errors of Firesteel.
-``StreamTableEnvironment`` raises the ones for tables that already exist or do not exist. The errors for
-catalogs, databases, functions, models and partitions are never raised, as Firesteel has none of these.
+In PyFlink they carry the stack trace of a Java exception. Here they are ordinary errors of Firesteel: those
+of catalogs (``sql/catalog.py``) are of these classes, too.
 """
 
 from __future__ import annotations

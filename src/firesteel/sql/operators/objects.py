@@ -201,16 +201,19 @@ _PREPARATIONS: Final[dict[type[t.DataType], Callable[[Any], Converter]]] = {
 
 
 def row_fields(value: Any, names: Sequence[str]) -> Sequence[Any]:
-    """The fields of what stands for a row, in the order of *names*."""
+    """The fields of what stands for a row, in the order of *names*: of an object its attributes. What a dict
+    or an object does not have is NULL; what a named Row has beside *names* is left out."""
     if isinstance(value, Row):
         fields = value._fields
-        if fields and list(fields) != list(names) and set(fields) == set(names):
+        if fields and list(fields) != list(names) and set(fields) >= set(names):
             return [value[name] for name in names]
         return value._values
     if isinstance(value, (tuple, list)):
         return value
     if isinstance(value, dict):
         return [value.get(name) for name in names]
+    if hasattr(value, "__dict__"):
+        return [vars(value).get(name) for name in names]
     return [getattr(value, name) for name in names]
 
 
