@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Duration, Time
+from firesteel.common import Configuration, Duration, Time
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import (
@@ -182,6 +182,20 @@ def test_memory_sizes() -> None:
     assert MemorySize(1) < MemorySize(2) <= MemorySize(2)
 
 
+def test_directories_of_local_state_may_be_uris(caplog: pytest.LogCaptureFixture) -> None:
+    backend = EmbeddedRocksDBStateBackend()
+    backend.set_db_storage_paths("file:///disk/one/", "file:/disk/a%20b", "/disk//three/")
+    paths = ["/disk/one", "/disk/a b", "/disk/three"]
+    assert backend.get_db_storage_paths() == paths
+    again = EmbeddedRocksDBStateBackend.from_settings(Configuration.from_dict(backend.settings()))
+    assert again.get_db_storage_paths() == paths, "the option has colons between its paths"
+    assert not caplog.messages
+    backend.set_db_storage_paths("file://disk/one")  # Flink passes over the host
+    assert backend.get_db_storage_paths() == ["/one"] and "'disk'" in caplog.text
+    with pytest.raises(ProgramError, match="on the disk of the host"):
+        backend.set_db_storage_paths("s3://bucket/state")
+
+
 def test_backends_and_storages() -> None:
     backend = EmbeddedRocksDBStateBackend()
     assert backend.get_db_storage_paths() is None
@@ -191,8 +205,9 @@ def test_backends_and_storages() -> None:
     assert backend.get_db_storage_paths() == ["/a", "/b"]
     assert backend.get_predefined_options() is PredefinedOptions.FLASH_SSD_OPTIMIZED
     assert (backend.get_number_of_transfer_threads(), backend.get_options()) == (2, None)
-    storage = FileSystemCheckpointStorage("file:///tmp/x")
+    storage = FileSystemCheckpointStorage("file:///tmp/x/")
     assert storage.get_checkpoint_path() == "file:///tmp/x"
+    assert FileSystemCheckpointStorage("file:///").get_checkpoint_path() == "file:///"
     assert storage.get_min_file_size_threshold() == 20480
     assert JobManagerCheckpointStorage().get_max_state_size() == 5 * 2**20
     with pytest.raises(ProgramError, match="no scheme"):

@@ -282,7 +282,9 @@ def test_what_is_no_list_fails_the_job(wrong: Any) -> None:
         async def async_invoke(self, value: Any) -> Any:
             return wrong
 
-    with pytest.raises(JobExecutionError, match=r"Wrong\.async_invoke\(\) must return a list") as failure:
+    reason = "cannot be none" if wrong is None else "should be of list type"
+    told = rf"The result of AsyncFunction {reason}\.\n +detail: Wrong\.async_invoke\(\) returned"
+    with pytest.raises(JobExecutionError, match=told) as failure:
         collect(async_wait(environment(1).from_collection([1]), Wrong()))
     assert isinstance(failure.value.__cause__, TypeMismatchError)
     assert failure.value.operator == "async wait operator"

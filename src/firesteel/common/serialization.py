@@ -160,7 +160,7 @@ class RowFieldExtractorSchema(SerializationSchema):
 
     def __init__(self, field_index: int) -> None:
         if field_index < 0:
-            raise ProgramError(f"a field index is 0 or more, not {field_index}")
+            raise ProgramError(f"Field index must be non-negative, not {field_index}")
         self._field_index = field_index
 
     def serialize(self, element: Any) -> bytes:

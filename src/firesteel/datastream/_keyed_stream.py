@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.types import Row
+from firesteel.datastream._collect import CloseableIterator, execute_and_collect
 from firesteel.datastream._data_stream import DataStream, OutputType
 from firesteel.datastream._returns import require_reduce
 from firesteel.datastream._windowed_stream import WindowedStream
@@ -192,6 +193,16 @@ class KeyedStream(DataStream):
         from firesteel.datastream._interval_join import IntervalJoin
 
         return IntervalJoin(self, other)
+
+    # ---- results ----
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and give a ``Row(f0=key, f1=record)`` for each record, as PyFlink does; the records
+        alone: ``keyed.map(lambda record: record).execute_and_collect()``."""
+        keyed = self._with_keys()
+        return execute_and_collect(self._env, keyed._transformation, job_execution_name, limit)
 
     # ---- what a keyed stream refuses ----
 

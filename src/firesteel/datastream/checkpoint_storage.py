@@ -76,7 +76,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         threshold = (
             self._DEFAULT_THRESHOLD if file_state_size_threshold in (None, -1) else file_state_size_threshold
         )
-        self._path = path
+        shorter = path.rstrip("/")
+        self._path = path if shorter.endswith(":") else shorter  # "file:///" is the root
         self._threshold = require_int(threshold, "file size threshold", 0, self.MAX_FILE_STATE_THRESHOLD)
         buffer = require_int(write_buffer_size, "write buffer size", -1)
         if self._threshold != self._DEFAULT_THRESHOLD:

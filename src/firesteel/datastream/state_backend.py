@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, state
 from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
@@ -18,6 +21,8 @@ __all__ = [
     "StateBackend",
 ]
 
+
+_log = logger(__name__)
 
 _TRANSFER_THREADS: Final = 4  # Flink's default
 
@@ -73,8 +78,8 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = _TRANSFER_THREADS
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Directories for local state; without any the default is used."""
-        self._paths = [require_text(path, "storage path") for path in paths] or None
+        """Directories for local state, as paths or as ``file:`` URIs; without any the default is used."""
+        self._paths = [_local_path(path) for path in paths] or None
 
     def get_db_storage_paths(self) -> list[str] | None:
         return None if self._paths is None else list(self._paths)
@@ -132,6 +137,23 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def __str__(self) -> str:
         return "EmbeddedRocksDBStateBackend"
+
+
+def _local_path(path: str) -> str:
+    """The directory that a storage path names: the option for it takes paths, with colons between them."""
+    require_text(path, "storage path")
+    if ":/" in path:
+        uri = urlsplit(path)
+        if uri.scheme != "file":
+            raise ProgramError(
+                "Local state lies on the disk of the host.",
+                detail=f"the storage path is {path!r}",
+                hint="give a path, or a URI that begins with file:/",
+            )
+        if uri.netloc not in ("", "localhost"):
+            _log.warning("%r of the storage path %s has no effect: it stands for a host", uri.netloc, path)
+        path = unquote(uri.path) or "/"
+    return os.path.normpath(path)
 
 
 class CustomStateBackend(StateBackend):

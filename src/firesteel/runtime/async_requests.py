@@ -235,9 +235,11 @@ class Requests:
             return results
         if isinstance(results, Iterable):
             return list(results)
+        # Tests of programs for PyFlink look for these words.
+        wrong = "cannot be none" if results is None else "should be of list type"
         raise TypeMismatchError(
-            f"{type(self._spec.function).__name__}.{method}() must return a list of results.",
-            detail=f"it returned {shown(results)}",
+            f"The result of AsyncFunction {wrong}.",
+            detail=f"{type(self._spec.function).__name__}.{method}() returned {shown(results)}",
             hint="return [result], or [] for none",
         )
 
