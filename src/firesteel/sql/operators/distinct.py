@@ -69,7 +69,8 @@ class Distinct:
         within = Segments(starts, length)
         first = pairs.first
         values = self._form.of([a.take(pa.array(first)) for a in arrays], pairs.count)
-        slots = self._seen.find(segments.names, segments.keys, segments.index[first], values)
+        of = segments.index[first]
+        slots = self._seen.find(segments.names, segments.keys, of, values, segments.slots)
         before = self._seen.numbers(slots)
         steps = [_in_order(count, order, length) for count in counts]
         see = _counted if self._retracts else _marked
