@@ -76,3 +76,11 @@ def test_pickled_columns_are_made() -> None:
     columns = pickle.loads(pickle.dumps(Source().columns()))
     assert type(columns.arrays) is tuple
     assert values(columns) == ROWS
+
+
+def test_rows_that_are_kept_hold_nothing_else() -> None:
+    source = Source()
+    kept = source.columns(np.array([0, 0, 3, 0], np.int8))[1:3].settled()
+    assert source.made == [0, 1, 2]
+    assert (type(kept.arrays), values(kept)) == (tuple, ROWS[1:3])
+    assert kept.kinds_or_inserts().tolist() == [0, 3]

@@ -120,6 +120,11 @@ class Columns:
         kinds = None if self.kinds is None else self.kinds[np.asarray(mask)]
         return Columns([pc.filter(a, keep) for a in self.arrays], int(np.count_nonzero(mask)), kinds)
 
+    def settled(self) -> Columns:
+        """Return the same rows with all columns made, for who keeps them: late ones hold what they are made
+        of."""
+        return Columns(tuple(self.arrays), self.length, self.kinds)
+
     def with_arrays(self, arrays: Sequence[pa.Array]) -> Columns:
         """Return the same rows with other columns."""
         return Columns(arrays, self.length, self.kinds)

@@ -285,6 +285,10 @@ class CanonicalKeys(Sequence[Any]):
     def __getitem__(self, at: Any) -> Any:
         return canonical_column_keys([self._found[at]], self._codes[at : at + 1])[0]
 
+    def made(self, rows: Array) -> list[Any]:
+        """Those of some rows, at once."""
+        return canonical_column_keys([self._found[i] for i in rows.tolist()], self._codes[rows])
+
     def take(self, rows: Array) -> CanonicalKeys:
         return CanonicalKeys([self._found[i] for i in rows.tolist()], self._codes[rows])
 

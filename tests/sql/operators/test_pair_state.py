@@ -153,10 +153,7 @@ class PairsMachine(ColumnMachine):
         values = self.form.of([a.take(pa.array(rows)) for a in self.arrays], len(rows))
         used = sorted({key for key, _ in chosen})
         of = np.array([used.index(key) for key, _ in chosen])
-        turn = data.draw(st.none() | st.integers(0, 2))  # keys have numbers, which others have had before
-        places = None if turn is None else np.array([(key + turn) % len(NAMES) for key in used])
-        names, keys = [NAMES[key] for key in used], [KEYS[key] for key in used]
-        slots = self.column.find(names, keys, of, values, places)
+        slots = self.column.find([NAMES[key] for key in used], [KEYS[key] for key in used], of, values)
         known = [self.living(key).get(self.inners[at], (0,) * (self.width or 1)) for key, at in chosen]
         assert list(map(tuple, self.column.numbers(slots).tolist())) == known
         some = list(range(0, len(chosen), data.draw(st.integers(1, 3))))

@@ -69,8 +69,7 @@ class Distinct:
         within = Segments(starts, length)
         first = pairs.first
         values = self._form.of([a.take(pa.array(first)) for a in arrays], pairs.count)
-        of = segments.index[first]
-        slots = self._seen.find(segments.names, segments.keys, of, values, segments.slots)
+        slots = self._seen.find(segments.names, segments.keys, segments.index[first], values)
         before = self._seen.numbers(slots)
         steps = [_in_order(count, order, length) for count in counts]
         see = _counted if self._retracts else _marked

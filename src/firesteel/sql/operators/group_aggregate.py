@@ -89,8 +89,8 @@ class GroupAggregateOperator(KeyedBundlingOperator):
             starts = np.arange(len(columns))
         found = [key.take(pa.array(groups.first)) for key in keys]
         codes = hash_codes(found, groups.count)
-        slots = self._rows.find(identities(found, groups.count), codes)
-        names = self._rows.names_of(slots)
+        names = identities(found, groups.count)
+        slots = self._rows.find(names, codes)
         return KeysOfRows(rows, starts, slots, names, CanonicalKeys(names, codes))
 
     def _run(
@@ -106,8 +106,8 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         owners = lives.owners(len(slots))
         names = names if owners is None else [names[i] for i in owners.tolist()]
         canonical = canonical if owners is None else canonical.take(owners)
+        segments = Segments(lives.starts, lives.total, names, canonical, owners)
         at = slots if owners is None else slots[owners]
-        segments = Segments(lives.starts, lives.total, names, canonical, owners, at)
         continued = lives.continued
         base = [field[at] for field in self._rows.fields]
         if continued is not None:  # a key that was gone in between begins anew

@@ -68,8 +68,7 @@ class PairsColumn(Column):
     def _reset(self) -> None:
         self._coming: list[_Entry] = []  # committed, not taken in yet
         self._owner_of: dict[Any, int] = {}  # by the identity of a key
-        self._names: list[Any] = []  # by owner; None: nobody can ask for it
-        self._owner_at = np.zeros(0, np.int64)  # by what keys were found by last; -1: by nothing
+        self._names: list[Any] = []  # by owner; None: the number is free
         self._keys: list[CanonicalKey] = []
         self._free: list[int] = []
         #: By owner: whether all that is committed of the key is here, as after the cache is complete.
@@ -95,27 +94,19 @@ class PairsColumn(Column):
     # ---- the operator's side
 
     def find(
-        self,
-        names: Sequence[Any],
-        keys: Sequence[CanonicalKey],
-        of: Array,
-        values: Values,
-        places: Array | None = None,
+        self, names: Sequence[Any], keys: Sequence[CanonicalKey], of: Array, values: Values
     ) -> Array:  # hot
         """The slots of pairs, each of which is asked for once; good until the next call of anything but
         ``numbers`` and ``put``.
 
         :param names: identities of keys, each of which has a pair. :param keys: their canonical forms.
         :param of: for each of *values* which key it belongs to.
-        :param places: a number of each key, by which it is found the faster if the next call has the same
-            number and the very same object for its name.
         """
         self._settle()
-        owners = self._owners_of(names, keys) if places is None else self._owners_at(places, names, keys)
-        pairs = 2 * owners[of]
+        places = 2 * self._owners_of(names, keys)[of]
         if values.nulls is not None:
-            pairs += values.nulls
-        wanted = PairKeys(pairs.astype(np.int32), values.words, values.objects)
+            places += values.nulls
+        wanted = PairKeys(places.astype(np.int32), values.words, values.objects)
         if not self._core.complete:
             self._fetch(wanted)
         self._make_room(len(wanted))
@@ -154,7 +145,6 @@ class PairsColumn(Column):
             self._changes += len(rests)
         owner = self._owner_of.pop(name, None)
         if owner is not None:
-            self._names[owner] = None
             self._cleared.append(owner)
             self._changes += 1
         if not core.complete:
@@ -173,30 +163,15 @@ class PairsColumn(Column):
     def _owners_of(self, names: Sequence[Any], keys: Sequence[CanonicalKey]) -> Array:
         get = self._owner_of.get
         owners = np.array([get(name, -1) for name in names], np.int64)
-        for at in np.flatnonzero(owners < 0).tolist():
-            name = names[at]
-            owner = get(name)
-            if owner is None:
-                owner = self._new_owner(name, keys[at], self._core.complete)
-            owners[at] = owner
-        return owners
-
-    def _owners_at(self, places: Array, names: Sequence[Any], keys: Sequence[CanonicalKey]) -> Array:
-        most = int(places.max(initial=-1)) + 1
-        if most > len(self._owner_at):
-            more = np.full(most + most // 2 - len(self._owner_at), -1, np.int64)
-            self._owner_at = np.concatenate([self._owner_at, more])
-        owners = self._owner_at[places]
-        held = self._names
-        is_known = [o >= 0 and held[o] is name for o, name in zip(owners.tolist(), names, strict=True)]
-        unknown = np.flatnonzero(~np.array(is_known, bool))
-        if len(unknown):
-            at = unknown.tolist()
-            some = [names[i] for i in at]
-            owners[unknown] = found = self._owners_of(some, _some(keys, unknown))
-            for owner, name in zip(found.tolist(), some, strict=True):
-                held[owner] = name  # it may have been an equal one
-            self._owner_at[places] = owners
+        missing = np.flatnonzero(owners < 0)
+        if len(missing):
+            forms = keys.made(missing) if isinstance(keys, CanonicalKeys) else [keys[i] for i in missing]
+            for at, key in zip(missing.tolist(), forms, strict=True):
+                name = names[at]
+                owner = get(name)
+                if owner is None:
+                    owner = self._new_owner(name, key, self._core.complete)
+                owners[at] = owner
         return owners
 
     def _new_owner(self, name: Any, key: CanonicalKey, whole: bool) -> int:
@@ -443,7 +418,6 @@ class PairsColumn(Column):
         self._settle()
         owner = self._owner_of.pop(identity_of_canonical(key), None)
         if owner is not None:
-            self._names[owner] = None
             self._dropped.append(owner)
 
     def changed(self) -> int:
@@ -467,10 +441,6 @@ class PairsColumn(Column):
         is_gone = set(self._cleared) | set(self._dropped)
         owners = set(self._table.keys.owners[there].tolist())
         return {self._keys[owner] for owner in owners - is_gone}
-
-
-def _some(keys: Sequence[CanonicalKey], at: Array) -> Sequence[CanonicalKey]:
-    return keys.take(at) if isinstance(keys, CanonicalKeys) else [keys[i] for i in at.tolist()]
 
 
 def pairs_state(

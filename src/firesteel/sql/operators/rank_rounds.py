@@ -38,9 +38,9 @@ class FirstRows:
         self._places = np.arange(end + 1)
         self._counts = np.fromiter((len(of_key.items) for of_key in ranks), np.int64, len(ranks))
         there = self._places < self._counts[:, None]
-        self._keys = np.full(there.shape, _VACANT, np.int64)
+        self._keys: Array = np.full(there.shape, _VACANT, np.int64)
         self._keys[there] = np.fromiter(chain.from_iterable(of_key.keys for of_key in ranks), np.int64)
-        self._items = np.zeros(there.shape, np.int64)
+        self._items: Array = np.zeros(there.shape, np.int64)
         self._items[there] = np.fromiter(chain.from_iterable(of_key.items for of_key in ranks), np.int64)
 
     def insert(

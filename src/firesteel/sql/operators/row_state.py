@@ -234,11 +234,6 @@ class RowsColumn(Column):
         """The identity of the key of a slot."""
         return self._names[slot]
 
-    def names_of(self, slots: Array) -> list[Any]:
-        """The identities of the keys of slots: of each slot the same object, as long as it is that key's."""
-        names: list[Any] = self._names[slots].tolist()
-        return names
-
     def load_all(self) -> None:
         """Decode what is committed, so that all rows are in slots."""
         if not self._core.complete:

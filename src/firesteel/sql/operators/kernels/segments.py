@@ -25,13 +25,11 @@ class Segments:
     :param count: how many rows there are.
     :param names: the identity of the key of each segment. :param keys: its canonical form.
     :param owners: the number of the key of each segment, where a key may have several; None: each has one.
-    :param slots: where the key of each segment is in the state of the operator, which gives its name there,
-        the very object; None: nobody says it.
 
     :ivar index: for each row its segment. :ivar last: for each segment its last row.
     """
 
-    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "owners", "slots", "starts")
+    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "owners", "starts")
 
     def __init__(
         self,
@@ -40,10 +38,8 @@ class Segments:
         names: Sequence[Any] = (),
         keys: Sequence[CanonicalKey] = (),
         owners: Array | None = None,
-        slots: Array | None = None,
     ) -> None:
         self.owners = owners
-        self.slots = slots
         self.starts = starts
         self.count = count
         self.names = names
