@@ -21,9 +21,16 @@ from firesteel.state.column_keys import (
     identity_of_canonical,
     key_arrays,
 )
-from firesteel.state.hash_codes import groups_of_codes
+from firesteel.state.hash_codes import bytes_of_ints, groups_of_codes
 from firesteel.state.key_groups import KeyTargets, groups_of
-from firesteel.state.keys import canonical_keys, group_of_canonical, key_group, raw_key, subtask_of
+from firesteel.state.keys import (
+    canonical_keys,
+    encode_key,
+    group_of_canonical,
+    key_group,
+    raw_key,
+    subtask_of,
+)
 
 VALUES = {
     pa.int64(): st.integers(-(2**63), 2**63 - 1),
@@ -155,3 +162,15 @@ def test_texts_that_repeat_have_the_codes_of_each(texts):
     array = pa.array([*texts, *(texts * 100)], pa.string()).slice(1)
     each = [hash_codes([array.slice(at, 1)], 1)[0] for at in range(len(array))]
     assert hash_codes([array], len(array)).tolist() == each
+
+
+@given(
+    st.lists(st.integers(-(2**63) + 1, 2**63 - 1) | st.sampled_from([-128, -129, 127, 128, 2**55, -(2**55)]))
+)
+def test_many_ints_have_the_bytes_of_each(numbers):
+    assert bytes_of_ints(numbers) == [encode_key(number) for number in numbers]
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63])
+def test_ints_that_are_too_long_are_left_to_others(number):
+    assert bytes_of_ints([1, number]) is None

@@ -47,6 +47,19 @@ class EvaluationContext:
     watermark: int | None = None
     random: int | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    _last: tuple[str, Any, Any, Any] = field(default=("", None, None, None), init=False, repr=False)
+
+    def once(self, what: str, of: Any, by: Any, make: Callable[[Any, Any], Any]) -> Any:
+        """What ``make(of, by)`` gives, without doing it again for calls in a row with the same column and an
+        equal constant.
+
+        :param what: a name of what is made.
+        """
+        name, column, constant, found = self._last
+        if name != what or column is not of or constant != by:
+            found = make(of, by)
+            self._last = (what, of, by, found)
+        return found
 
     def now(self) -> int:
         """Return the time for CURRENT_TIMESTAMP and its like."""

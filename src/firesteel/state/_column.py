@@ -67,11 +67,14 @@ class GroupKeys(dict[CanonicalKey, bytes]):
     def heads(self, keys: Sequence[CanonicalKey], codes: Any) -> list[bytes]:
         """The beginning of the entries' keys of each of some keys of columns. They are not kept: for keys
         that are written once, or not soon again."""
-        from firesteel.state.hash_codes import entry_starts, groups_of_codes
+        from firesteel.state.hash_codes import bytes_of_ints, entry_starts, groups_of_codes
 
         groups = groups_of_codes(codes, self._max_parallelism)
         self._require_own(keys, groups.tolist())
-        data = [key if type(key) is bytes else typed_bytes(key) for key in keys]
+        ints: Any = keys
+        data = bytes_of_ints(ints) if set(map(type, keys)) == {int} else None
+        if data is None:
+            data = [key if type(key) is bytes else typed_bytes(key) for key in keys]
         return [start + key for start, key in zip(entry_starts(groups, data), data, strict=True)]
 
     def groups_of(self, codes: Any, keys_at: Callable[[list[int]], Sequence[object]]) -> Any:

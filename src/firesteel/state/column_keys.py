@@ -9,6 +9,7 @@ cannot differ.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -249,11 +250,14 @@ def number_identities(array: pa.Array) -> tuple[Array, Array | None]:
 
 def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:
     """The canonical keys of identities, of which *codes* are the hash codes."""
-    if tuple not in set(map(type, found)):
+    kinds = set(map(type, found))
+    if tuple not in kinds:
         return list(found)
     starts = np.empty((len(codes), 5), np.uint8)
     starts[:, 0] = 0x68
     starts[:, 1:] = codes.astype(">u4").view(np.uint8).reshape(-1, 4)
+    if len(kinds) == 1:
+        return list(map(operator.add, starts.view("V5").ravel().tolist(), map(_pack, found)))
     return [
         key if type(key) is not tuple else start + _pack(key)
         for key, start in zip(found, starts.view("V5").ravel().tolist(), strict=True)
@@ -280,6 +284,10 @@ class CanonicalKeys(Sequence[Any]):
 
     def __getitem__(self, at: Any) -> Any:
         return canonical_column_keys([self._found[at]], self._codes[at : at + 1])[0]
+
+    def made(self, rows: Array) -> list[Any]:
+        """Those of some rows, at once."""
+        return canonical_column_keys([self._found[i] for i in rows.tolist()], self._codes[rows])
 
     def take(self, rows: Array) -> CanonicalKeys:
         return CanonicalKeys([self._found[i] for i in rows.tolist()], self._codes[rows])

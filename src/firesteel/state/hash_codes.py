@@ -14,6 +14,7 @@ from firesteel.state._key_codec import length_prefix
 
 __all__ = [
     "Array",
+    "bytes_of_ints",
     "codes_of_bytes",
     "codes_of_integers",
     "entry_starts",
@@ -104,4 +105,30 @@ def entry_starts(groups: Array, keys: Sequence[bytes]) -> list[bytes]:  # hot
     starts = np.empty((len(keys), 3), np.uint8)
     starts[:, 0], starts[:, 1], starts[:, 2] = groups >> 8, groups & 0xFF, lengths
     found: list[bytes] = starts.view("V3").ravel().tolist()
+    return found
+
+
+_SIZES: Final = np.array([1 << (8 * size - 1) for size in range(1, 8)], np.uint64)
+
+
+def bytes_of_ints(numbers: Sequence[int]) -> list[bytes] | None:  # hot
+    """The typed bytes of each of many ints (``keys.encode_key``); None: some have more than 63 bits and a
+    sign."""
+    try:
+        values = np.array(numbers, np.int64)
+    except OverflowError:
+        return None
+    if values.min(initial=0) == -(2**63):
+        return None
+    sizes = np.searchsorted(_SIZES, np.abs(values).view(np.uint64), side="right") + 1
+    big = values.astype(">i8").view(np.uint8).reshape(-1, 8)
+    out = np.empty(len(values), object)
+    for size in np.unique(sizes).tolist():
+        at = np.flatnonzero(sizes == size)
+        data = np.empty((len(at), 2 + size), np.uint8)
+        data[:, 0] = 0x69
+        data[:, 1] = np.where(values[at] >= 0, 0x80 + size, 0x80 - size)
+        data[:, 2:] = big[at, 8 - size :]
+        out[at] = np.fromiter(data.view(f"V{2 + size}").ravel().tolist(), object, len(at))
+    found: list[bytes] = out.tolist()
     return found

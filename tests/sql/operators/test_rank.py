@@ -1,4 +1,5 @@
-"""Top-N against rows that are looked at one after the other: the same changes in the same order."""
+"""Top-N against rows that are looked at one after the other: the same changes, of each key in the same
+order."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from firesteel.common.columns import Columns, objects
 from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.expressions import Ordering
-from firesteel.sql.operators import kept_rows
+from firesteel.sql.operators import kept_rows, rank_rounds
 from firesteel.sql.operators.kept_rows import KeptRows
 from firesteel.sql.operators.packed_rows import PackedRows
 from firesteel.sql.operators.rank_state import Ranks, RanksForm
@@ -191,26 +192,27 @@ def encodes_as_before(spec: Rank) -> Any:
 
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
-@given(cases(), st.booleans(), st.integers(0, 2))
+@given(cases(), st.booleans(), st.integers(0, 2), st.integers(1, 3))
 def test_ranks_are_those_of_rows_one_after_the_other(
-    case: tuple[Rank, list[list[tuple[Any, ...]]], list[Any]], restores: bool, before: int
+    case: tuple[Rank, list[list[tuple[Any, ...]]], list[Any]], restores: bool, before: int, fewest: int
 ) -> None:
     """Each epoch runs in the other one of two processes, or goes on from a savepoint of the one before.
 
     :param before: how many epochs an earlier release has written.
+    :param fewest: of how many keys rows come in rounds.
     """
     spec, epochs, values = case
     harness = harness_of(spec)
     held: dict[Any, list[Any]] = {}
     for number, changes in enumerate(epochs):
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rank_rounds, "_FEWEST", fewest)
             if number < before:
                 patch.setattr(RanksForm, "encode", encodes_as_before(spec))
             harness.feed_changes(*changes)
         found, expected = harness.take(), ranks_one_by_one(held, changes, spec, values)
-        if restores:  # keys are in two subtasks
-            found.sort(key=lambda change: change[1])
-            expected.sort(key=lambda change: change[1])
+        found.sort(key=lambda change: change[1])  # keys are in two subtasks, and their rows come in rounds
+        expected.sort(key=lambda change: change[1])
         assert list(map(repr, found)) == list(map(repr, expected))
         if restores:
             harness = harness_of(spec, restore=harness.snapshot(), parallelism=1 + number % 2)

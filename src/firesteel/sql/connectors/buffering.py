@@ -71,7 +71,7 @@ class _BufferingWriter(SinkWriter):
         sink = self._sink
         if not self._waiting:
             self._since_s = sink.clock.monotonic_s()
-        self._waiting.append(columns)
+        self._waiting.append(columns.settled())
         self._count += len(columns)
         if self._count >= self._most:
             self._reduce()

@@ -130,7 +130,8 @@ scalar(
 def _split_index_columns(site: CallSite, text: Any, separator: Any, index: Any) -> Any:
     usual = isinstance(text, pa.Array) and constant(separator, index)
     if usual and isinstance(separator.as_py(), str) and separator.as_py() and index.as_py() >= 0:
-        pieces = list_elements(pc.split_pattern(text, separator.as_py()), index.as_py() + 1)
+        split = site.evaluation.once("split", text, separator.as_py(), pc.split_pattern)
+        pieces = list_elements(split, index.as_py() + 1)
         return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), pieces)
     return by_rows(site, _split_index, text, separator, index)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from firesteel.common.columns import LateArrays
 from firesteel.sql.operators import row_buckets
 from firesteel.sql.operators.keyed_log import KeyedLog
 from firesteel.sql.operators.packed_rows import PackedRows, unpacked_values
@@ -82,7 +83,7 @@ class AppendedRows(Column):
 
     # ---- the operator's side
 
-    def look(self, names: Sequence[Any], codes: Array) -> tuple[Array, list[pa.Array]]:
+    def look(self, names: Sequence[Any], codes: Array) -> tuple[Array, LateArrays]:
         """How many rows each of some keys has, and the columns of all of them, key after key.
 
         :param names: the identities of keys (``column_keys``). :param codes: their hash codes.
@@ -96,8 +97,9 @@ class AppendedRows(Column):
         more, others = self._apart.look(names)
         of_keys = np.concatenate([np.repeat(np.arange(len(names)), n) for n in (counts, more)])
         order = pa.array(np.argsort(of_keys, kind="stable"))
-        pairs = zip(arrays, others, strict=True)
-        return counts + more, [pa.concat_arrays(both).take(order) for both in pairs]
+        return counts + more, LateArrays(
+            len(arrays), lambda i: pa.concat_arrays([arrays[i], others[i]]).take(order)
+        )
 
     def add(self, names: Sequence[Any], lengths: Array, arrays: Sequence[pa.Array]) -> None:
         """Add rows, those of each of some keys together, as many as its length; the keys differ."""

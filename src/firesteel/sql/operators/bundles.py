@@ -43,11 +43,11 @@ class BundlingOperator(ColumnsOperator):
         most = self.spec.bundle or ROWS
         while self._held_rows + len(columns) >= most:
             rest = most - self._held_rows
-            self._held.append(columns[:rest])
+            self._held.append(columns[:rest].settled())
             columns = columns[rest:]
             self._finish_bundle()
         if len(columns):
-            self._held.append(columns)
+            self._held.append(columns.settled())
             self._held_rows += len(columns)
 
     def process_rows(self, columns: Columns) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import UPDATE_BEFORE, Columns
+from firesteel.common.columns import UPDATE_BEFORE, Columns, LateArrays
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
-from firesteel.sql.expressions import reads_watermark
+from firesteel.sql.expressions import InputRef, reads_watermark
 from firesteel.sql.operators.base import RowwiseOperator
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.specs import Calc, DropUpdateBefore, Expand
@@ -29,13 +29,16 @@ class CalcOperator(RowwiseOperator):
         self._condition = (
             None if spec.condition is None else Evaluation((spec.condition,), spec.input, spec.functions)
         )
-        self._projection = Evaluation(spec.projection, spec.input, spec.functions)
+        #: For each column of the result the column of the input that it is; None: it is computed.
+        self._columns = [e.index if isinstance(e, InputRef) else None for e in spec.projection]
+        computed = [e for e in spec.projection if not isinstance(e, InputRef)]
+        self._computed = Evaluation(computed, spec.input, spec.functions)
         expressions = [*spec.projection, *([] if spec.condition is None else [spec.condition])]
         self.reads_watermark = reads_watermark(expressions)
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        self._projection.open(context)
+        self._computed.open(context)
         if self._condition is not None:
             self._condition.open(context)
 
@@ -46,10 +49,18 @@ class CalcOperator(RowwiseOperator):
             kept = np.flatnonzero(keep)
             if len(kept) < len(columns):
                 rows = kept
-                columns = columns.take(kept)
+                columns = columns.take_late(kept)
                 if not len(kept):
                     return columns, rows
-        return columns.with_arrays(self._projection.run(columns, self.watermark)), rows
+        computed = iter(self._computed.run(columns, self.watermark))
+        own = [None if column is not None else next(computed) for column in self._columns]
+        every, of_input = columns.arrays, self._columns
+
+        def make(i: int) -> pa.Array:
+            column = of_input[i]
+            return own[i] if column is None else every[column]
+
+        return columns.with_arrays(LateArrays(len(own), make)), rows
 
 
 class ExpandOperator(RowwiseOperator):
@@ -85,4 +96,4 @@ class DropUpdateBeforeOperator(RowwiseOperator):
         if columns.kinds is None:
             return columns, None
         rows = np.flatnonzero(columns.kinds != UPDATE_BEFORE)
-        return (columns, None) if len(rows) == len(columns) else (columns.take(rows), rows)
+        return (columns, None) if len(rows) == len(columns) else (columns.take_late(rows), rows)

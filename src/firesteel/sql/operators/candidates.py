@@ -42,7 +42,7 @@ class Candidates(NamedTuple):
 
     rows: Array
     at: Array
-    arrays: list[pa.Array]
+    arrays: Sequence[pa.Array]
     times: Array | None = None
     held: HeldRows | None = None
 
@@ -59,7 +59,7 @@ class Candidates(NamedTuple):
         firsts = np.cumsum(counts) - counts
         of_rows = counts[segments.index]
         rows = np.repeat(np.arange(segments.count), of_rows)
-        return cls(rows, expanded(firsts[segments.index], of_rows), list(arrays), times, held)
+        return cls(rows, expanded(firsts[segments.index], of_rows), arrays, times, held)
 
     @property
     def repeated(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import UPDATE_AFTER, Columns
+from firesteel.common.columns import UPDATE_AFTER, Columns, LateArrays
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.bundles import KeyedBundlingOperator
 from firesteel.sql.operators.changelogs import LastRows
@@ -50,7 +50,7 @@ class DeduplicateOperator(KeyedBundlingOperator):
         fresh = np.flatnonzero(~self._seen.alive[slots])
         if len(fresh):
             self._seen.put(slots[fresh], [])
-            self.emit(keyed.columns.take(keyed.order[keyed.segments.starts[fresh]]).with_kinds(None))
+            self.emit(keyed.columns.take_late(keyed.order[keyed.segments.starts[fresh]]).with_kinds(None))
 
     def _run_rows(self, keyed: KeyedRows) -> None:
         """Columns stay as they came, and are taken once: as they leave."""
@@ -81,9 +81,9 @@ class DeduplicateOperator(KeyedBundlingOperator):
         after, previous = places[chosen], previous[chosen]
         was = previous >= 0
         before = np.where(was, places[previous], after)
-        every = keyed.columns.arrays
+        own = every = keyed.columns.arrays
         if (previous >= count).any():
-            every = tuple(pa.concat_arrays([a, b]) for a, b in zip(every, held, strict=True))
+            every = LateArrays(len(own), lambda i: pa.concat_arrays([own[i], held[i]]))
         always = np.ones(len(chosen), bool)
         changed = always
         if spec.time is None and not spec.ttl_ms:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
+from firesteel.common.columns import Columns, LateArrays
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
@@ -84,7 +84,7 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         groups = group_rows(keys, len(columns))
         order, starts = groups.order()
         single = groups.count == len(columns)
-        rows = columns if single or groups.count == 1 else columns.take(order)
+        rows = columns if single or groups.count == 1 else columns.take_late(order)
         if single:
             starts = np.arange(len(columns))
         found = [key.take(pa.array(groups.first)) for key in keys]
@@ -136,7 +136,7 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         fields = aggregates.scan(rows, signs, segments, base)
         after = aggregates.results(fields)
         at_start = aggregates.results(base)
-        every = [pa.concat_arrays([a, b]) for a, b in zip(after, at_start, strict=True)]
+        every = LateArrays(len(after), lambda i: pa.concat_arrays([after[i], at_start[i]]))
         previous = np.arange(-1, count - 1)
         previous[segments.starts] = count + np.arange(len(segments))
         was = np.ones(count, bool)
@@ -146,7 +146,8 @@ class GroupAggregateOperator(KeyedBundlingOperator):
         if not aggregates.always_changes and not self.spec.ttl_ms:
             places = pa.array(previous)
             changed = differ([a.take(places) for a in every], after, count)
-        keys, updates = self.key_columns(rows, self.spec.keys), self.spec.generate_update_before
+        by, updates = self.spec.keys, self.spec.generate_update_before
+        keys = LateArrays(len(by), lambda i: rows.arrays[by[i]])
         self.emit(changelog_within(every, previous, np.arange(count), was, exists, changed, updates, keys))
         last = segments.last[final]
         self._store(at[final], [field[last] for field in fields], segments, final)

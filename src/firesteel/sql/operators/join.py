@@ -8,12 +8,13 @@ it has, so they go row by row in what they give, not in what they evaluate. (Fli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.appended_side import AppendedSide
@@ -51,15 +52,22 @@ class _RegularJoin(TwoInputColumnsOperator):
         super().open(context, state)
         self._pairs.open(context)
 
-    def _matching(
-        self, rows: Columns, pairs: Candidates, input_index: int
-    ) -> tuple[tuple[list[pa.Array], list[pa.Array]], Array]:
+    def _matching(self, rows: Columns, pairs: Candidates, input_index: int) -> tuple[LateArrays, Array]:
         """The columns of the left and the right rows of pairs, and which pairs fulfil the condition."""
-        rows_of_pairs, held = pa.array(pairs.rows), pa.array(pairs.at)
-        own = [a.take(rows_of_pairs) for a in rows.arrays]
-        others = [a.take(held) for a in pairs.arrays]
-        sides = (own, others) if input_index == 0 else (others, own)
-        return sides, np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
+        arrays = self._beside(rows, pairs, pairs.rows, pairs.at, input_index)
+        return arrays, np.flatnonzero(self._pairs.fulfilled(arrays, len(pairs.rows)))
+
+    @staticmethod
+    def _beside(rows: Columns, pairs: Candidates, own: Array, held: Array, input_index: int) -> LateArrays:
+        """The columns of both sides: of rows of the batch, and of held ones."""
+        mine, others = (rows.arrays, pa.array(own)), (pairs.arrays, pa.array(held))
+        (left, at_left), (right, at_right) = (mine, others) if input_index == 0 else (others, mine)
+        width = len(left)
+
+        def make(i: int) -> pa.Array:
+            return left[i].take(at_left) if i < width else right[i - width].take(at_right)
+
+        return LateArrays(width + len(right), make)
 
 
 class InnerJoinOperator(_RegularJoin):
@@ -82,22 +90,20 @@ class InnerJoinOperator(_RegularJoin):
         alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
         pairs = self._sides[1 - input_index].candidates(keyed, alone)
         if len(pairs.rows):
-            sides, matches = self._matching(keyed.rows, pairs, input_index)
-            self._emit_pairs(keyed.rows, sides, matches, pairs)
+            arrays, matches = self._matching(keyed.rows, pairs, input_index)
+            self._emit_pairs(keyed.rows, arrays, matches, pairs, input_index)
         self._sides[input_index].change_all(keyed, alone)
 
     def _emit_pairs(
-        self, rows: Columns, sides: tuple[list[pa.Array], list[pa.Array]], matches: Array, pairs: Candidates
+        self, rows: Columns, arrays: LateArrays, matches: Array, pairs: Candidates, input_index: int
     ) -> None:
         if not len(matches):
             return
         chosen, times = matches, pairs.repeated[matches]
         if (times != 1).any():
             chosen = np.repeat(matches, times)
-        arrays = [*sides[0], *sides[1]]
         if len(chosen) != len(pairs.rows) or len(matches) != len(chosen):
-            at = pa.array(chosen)
-            arrays = [a.take(at) for a in arrays]
+            arrays = self._beside(rows, pairs, pairs.rows[chosen], pairs.at[chosen], input_index)
         kinds = None if rows.kinds is None else rows.kinds[pairs.rows[chosen]]
         self.emit(Columns(arrays, len(chosen), kinds))
 
@@ -129,14 +135,14 @@ class PartnersJoinOperator(_RegularJoin):
         keyed = KeyedRows.of(columns, self._keys[input_index])
         alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
         pairs = self._sides[1 - input_index].candidates(keyed, alone)
-        sides, matches = self._matching(keyed.rows, pairs, input_index)
+        arrays, matches = self._matching(keyed.rows, pairs, input_index)
         partners: list[list[int]] = [[] for _ in range(len(keyed.rows))]
         for at, row in zip(matches.tolist(), pairs.rows[matches].tolist(), strict=True):
             partners[row].append(at)
         if self._is_semi:
             self._run_semi(keyed, input_index, pairs, partners)
         else:
-            self._run_outer(keyed, input_index, pairs, partners, sides)
+            self._run_outer(keyed, input_index, pairs, partners, arrays)
 
     def _run_outer(
         self,
@@ -144,7 +150,7 @@ class PartnersJoinOperator(_RegularJoin):
         side: int,
         pairs: Candidates,
         partners: list[list[int]],
-        sides: tuple[Any, Any],
+        arrays: LateArrays,
     ) -> None:
         """Flink: ``StreamingJoinOperator.processElement``."""
         mine, other = self._sides[side], self._sides[1 - side]
@@ -179,15 +185,16 @@ class PartnersJoinOperator(_RegularJoin):
             else:
                 out.add_all(DELETE if outer else kind, row, found, times)
                 out.add_all(INSERT, None, alone, times)
-        self._emit_outer(out, keyed.rows, sides, side)
+        others = arrays[len(self.spec.left.fields) :] if side == 0 else arrays[: len(self.spec.left.fields)]
+        self._emit_outer(out, keyed.rows, others, side)
 
-    def _emit_outer(self, out: _Pairs, rows: Columns, sides: tuple[Any, Any], side: int) -> None:
+    def _emit_outer(self, out: _Pairs, rows: Columns, held: Sequence[pa.Array], side: int) -> None:
         if not out.kinds:
             return
         mine = pa.array(out.mine, pa.int64())
         others = pa.array(out.others, pa.int64())
         own = [a.take(mine) for a in rows.arrays]
-        other = [a.take(others) for a in sides[1 - side]]
+        other = [a.take(others) for a in held]
         arrays = own + other if side == 0 else other + own
         kinds = np.array(out.kinds, np.int8)
         self.emit(Columns(arrays, len(out.kinds), kinds if kinds.any() else None))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from firesteel.common.columns import LateArrays
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.packed_rows import PackedRows
 from firesteel.sql.operators.row_codec import RowCodec
@@ -49,6 +50,10 @@ class KeptRows:
     def take(self, numbers: Array) -> list[pa.Array]:
         """The columns of some rows."""
         return self._log.take(numbers)
+
+    def take_late(self, numbers: Array) -> LateArrays:
+        """The same, each when it is asked for, of the rows as they are now."""
+        return self._log.take_late(numbers)
 
     # ---- bytes
 

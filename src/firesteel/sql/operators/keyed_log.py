@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from firesteel.common.columns import LateArrays
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.hash_index import RunIndex, mixed
 from firesteel.sql.operators.row_log import RowLog
@@ -110,10 +111,10 @@ class KeyedLog:
         rows = self.index.starts[newest[self.index.lengths[newest] > 0]]
         return self.key_arrays(rows), len(rows)
 
-    def look(self, names: Sequence[Any]) -> tuple[Array, list[pa.Array]]:
+    def look(self, names: Sequence[Any]) -> tuple[Array, LateArrays]:
         """How many rows each of some keys has, and the columns of all of them, key after key."""
         counts, rows = self.index.rows_of(self.find(names))
-        return counts, self.log.take(rows)
+        return counts, self.log.take_late(rows)
 
     def forget(self, name: Any) -> None:
         """Know nothing of a key any more."""

@@ -60,10 +60,10 @@ class KeyedRows:
 
     @cached_property
     def rows(self) -> Columns:
-        """The rows sorted by key: a copy of all columns, unless they are so already."""
+        """The rows sorted by key: a copy of the columns that are used, unless they are so already."""
         if len(self.segments) in (1, len(self.columns)):
             return self.columns
-        return self.columns.take(self.order)
+        return self.columns.take_late(self.order)
 
 
 def previous_rows(segments: Segments, counts: Array, held: Array) -> Array:

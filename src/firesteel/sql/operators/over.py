@@ -171,7 +171,7 @@ class WholeWay(_Quiet):
         self._held = []
 
     def run(self, columns: Columns) -> None:
-        self._held.append(columns)
+        self._held.append(columns.settled())
 
     def finish(self) -> None:
         if not self._held:

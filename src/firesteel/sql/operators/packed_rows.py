@@ -98,7 +98,9 @@ class PackedRows:
         """
         fixed = np.zeros((count, self._fixed), np.uint8)
         cuts = np.concatenate([[0], np.asarray(stops, np.int64)])
-        free: list[tuple[memoryview, list[int]]] = []  # the values of a column, and where they are cut
+        heads = np.empty((len(stops), 1 + len(self._free)), "<u4")
+        heads[:, 0] = np.diff(cuts)
+        free: list[pa.Array] = []  # the values of each column, those of a piece together
         for column, given in zip(self._columns, arrays, strict=True):
             array = given if given.type == column.arrow else given.cast(column.arrow)
             if array.null_count:
@@ -109,15 +111,13 @@ class PackedRows:
                 continue
             offsets, data = offsets_and_bytes(_as_bytes(array, column))
             fixed[:, value] = _numbers(np.diff(offsets))
-            free.append((data, offsets[cuts].tolist()))
-        heads, head = fixed.reshape(-1).data, self._head.pack
-        bounds = cuts.tolist()
-        pieces = []
-        for i, (start, stop) in enumerate(pairwise(bounds)):
-            values = [data[at[i] : at[i + 1]] for data, at in free]
-            rows = heads[start * self._fixed : stop * self._fixed]
-            pieces.append(b"".join([head(stop - start, *map(len, values)), rows, *values]))
-        return pieces
+            at = offsets[cuts]
+            free.append(_cut(at, data))
+            heads[:, len(free)] = np.diff(at)
+        sizes = np.arange(len(stops) + 1) * heads.shape[1] * _LENGTH
+        parts = [_cut(sizes, heads.reshape(-1).data), _cut(cuts * self._fixed, fixed.reshape(-1).data), *free]
+        offsets, joined = offsets_and_bytes(pc.binary_join_element_wise(*parts, b""))
+        return [joined[start:stop].tobytes() for start, stop in pairwise(offsets.tolist())]
 
     def joined(self, pieces: Sequence[bytes]) -> bytes:
         """Some pieces as one."""
@@ -162,6 +162,12 @@ class PackedRows:
                 at += size
             count += rows
         return _Sections(count, fixed, free)
+
+
+def _cut(places: Array, data: memoryview) -> pa.Array:
+    """Bytes in pieces, without a copy. :param places: where each begins, and the last one ends."""
+    offsets = pa.py_buffer(places.astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(places) - 1, [None, offsets, pa.py_buffer(data)])
 
 
 def _numbers(values: Array) -> Array:

@@ -18,7 +18,7 @@ from firesteel.sql.operators.pair_table import PairKeys, PairTable
 from firesteel.sql.operators.pair_values import Values, ValuesForm
 from firesteel.sql.operators.row_state import ttl_of
 from firesteel.state._ttl import Ttl, written_ms
-from firesteel.state.column_keys import identity_of_canonical
+from firesteel.state.column_keys import CanonicalKeys, identity_of_canonical
 from firesteel.state.columns import TOMBSTONE, CanonicalKey, Column, canonical_of, decode_value, key_data
 
 if TYPE_CHECKING:
@@ -163,12 +163,15 @@ class PairsColumn(Column):
     def _owners_of(self, names: Sequence[Any], keys: Sequence[CanonicalKey]) -> Array:
         get = self._owner_of.get
         owners = np.array([get(name, -1) for name in names], np.int64)
-        for at in np.flatnonzero(owners < 0).tolist():
-            name = names[at]
-            owner = get(name)
-            if owner is None:
-                owner = self._new_owner(name, keys[at], self._core.complete)
-            owners[at] = owner
+        missing = np.flatnonzero(owners < 0)
+        if len(missing):
+            forms = keys.made(missing) if isinstance(keys, CanonicalKeys) else [keys[i] for i in missing]
+            for at, key in zip(missing.tolist(), forms, strict=True):
+                name = names[at]
+                owner = get(name)
+                if owner is None:
+                    owner = self._new_owner(name, key, self._core.complete)
+                owners[at] = owner
         return owners
 
     def _new_owner(self, name: Any, key: CanonicalKey, whole: bool) -> int:

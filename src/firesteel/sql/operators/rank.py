@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import KeyedColumnsOperator
+from firesteel.sql.operators.kept_rows import KeptRows
 from firesteel.sql.operators.kernels.numbers import from_numbers, objects
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.rank_changes import NOTHING, RankChanges
+from firesteel.sql.operators.rank_rounds import MOST_ROWS, FirstRows
 from firesteel.sql.operators.rank_state import Ranks, RanksForm
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.operators.row_state import Field, rows_state
@@ -47,6 +50,14 @@ class RankOperator(KeyedColumnsOperator):
             )
         self._sort_keys = SortKeys(spec.order, spec.input.types)
         self._keeps_all = spec.strategy == "retract"
+        self._may_run_together = (
+            spec.strategy == "append"
+            and spec.start == 1
+            and spec.end is not None
+            and 0 < spec.end <= MOST_ROWS
+            and spec.end_column is None
+            and spec.output_number
+        )
         self._unique = None
         if spec.strategy == "update_fast":
             names = [spec.input.names[i] for i in spec.upsert_key]
@@ -65,6 +76,8 @@ class RankOperator(KeyedColumnsOperator):
         spec = self.spec
         keyed = KeyedRows.of(columns, spec.keys, canonical=False)
         slots = self._rows.find(keyed.segments.names, keyed.codes)
+        if self._may_run_together and self._run_together(keyed, slots):
+            return
         batch = self._batch(columns)
         found: list[Ranks | None] = self._rows.fields[0][slots].tolist()
         touched = [ranks or batch.no_rows() for ranks in found]
@@ -78,11 +91,33 @@ class RankOperator(KeyedColumnsOperator):
             batch.names = self._names(batch.sought(of_keys), columns)
         for ranks, rows in of_keys:
             batch.run(ranks, rows)
-        self._emit(batch, columns)
+        self._emit(batch.changes, batch.first, columns)
         self._kept.append(columns.arrays, len(columns))
         full = np.array([bool(ranks.items) for ranks in touched], bool)
         self._rows.put(slots[full], [objects([ranks for ranks in touched if ranks.items])])
         self._rows.remove(slots[~full])
+
+    def _run_together(self, keyed: KeyedRows, slots: Array) -> bool:
+        """All keys at once; whether it could be done."""
+        columns, kept, end = keyed.columns, self._kept, self.spec.end
+        assert end is not None
+        row_keys = self._sort_keys.numbers(columns.arrays)
+        if row_keys is None or columns.kinds is not None:
+            return False
+        found: list[Ranks | None] = self._rows.fields[0][slots].tolist()
+        touched = [ranks or Ranks([], [], None, 0) for ranks in found]
+        try:
+            rows = FirstRows(touched, end)
+        except OverflowError:
+            return False
+        first, changes = len(kept), RankChanges(1, self.spec.generate_update_before)
+        rows.insert(keyed.order, keyed.segments.starts, row_keys, first, changes)
+        self._emit(changes, first, columns)
+        new = columns.take_late(rows.kept(first))
+        rows.put_back()
+        kept.append(new.arrays, len(new))
+        self._rows.put(slots, [objects(touched)])
+        return True
 
     def _batch(self, columns: Columns) -> _Batch:
         spec, count = self.spec, len(columns)
@@ -104,19 +139,35 @@ class RankOperator(KeyedColumnsOperator):
         own = kept.names(columns.arrays, len(columns))
         return _Names(len(kept), own, dict(zip(sought, of_kept, strict=True)))
 
-    def _emit(self, batch: _Batch, columns: Columns) -> None:
-        items, kinds, ranks = batch.changes.shown()
+    def _emit(self, changes: RankChanges, first: int, columns: Columns) -> None:
+        items, kinds, ranks = changes.shown()
         if not len(items):
             return
-        is_old = items < batch.first
-        old = np.unique(items[is_old])
-        places = np.where(is_old, len(columns) + np.searchsorted(old, items), items - batch.first)
-        at = pa.array(places)
-        held = self._kept.take(old)
-        arrays = [pa.concat_arrays(both).take(at) for both in zip(columns.arrays, held, strict=True)]
+        # Many rows leave for each that comes, so what they are is not looked up before somebody asks.
+        rows = _rows_of(items, first, columns, self._kept)
+        arrays = rows
         if self.spec.output_number:
-            arrays.append(from_numbers(ranks, None, self.spec.output.types[-1]))
+            number, width = self.spec.output.types[-1], len(rows)
+            arrays = LateArrays(
+                width + 1, lambda i: rows[i] if i < width else from_numbers(ranks, None, number)
+            )
         self.emit(Columns(arrays, len(items), kinds if kinds.any() else None))
+
+
+def _rows_of(items: Array, first: int, columns: Columns, kept: KeptRows) -> LateArrays:
+    """The columns of rows by their numbers: those of a batch, which begin at *first*, and those before."""
+    is_old = items < first
+    numbers = np.unique(items[is_old])
+    held = kept.take_late(numbers)
+
+    @cache
+    def places() -> pa.Array:
+        """Where each row is: in the batch, or in those that are held, which are behind it."""
+        return pa.array(np.where(is_old, len(columns) + np.searchsorted(numbers, items), items - first))
+
+    return LateArrays(
+        len(columns.arrays), lambda i: pa.concat_arrays([columns.arrays[i], held[i]]).take(places())
+    )
 
 
 class _Names(NamedTuple):

@@ -7,6 +7,7 @@ one before it: so one row that comes or goes changes many ranks, and its move is
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,11 +34,21 @@ class RankChanges:
     :param start: the first rank that counts. :param update_before: whether updates have a -U.
     """
 
-    __slots__ = ("_backwards", "_firsts", "_items", "_lasts", "_lengths", "_start", "_update_before")
+    __slots__ = (
+        "_backwards",
+        "_firsts",
+        "_items",
+        "_lasts",
+        "_lengths",
+        "_parts",
+        "_start",
+        "_update_before",
+    )
 
     def __init__(self, start: int, update_before: bool) -> None:
         self._start = start
         self._update_before = update_before
+        self._parts: list[tuple[Array, Array, Array, Array]] = []  # of moves that came together, as below
         self._items: list[int] = []
         # Of each move:
         self._lengths: list[int] = []
@@ -75,10 +86,15 @@ class RankChanges:
         self._firsts.append(first)
         self._lasts.append(last)
 
+    def add(self, items: Array, lengths: Array, firsts: Array, lasts: Array) -> None:
+        """Some moves at once, none of which is backwards, where all ranks count: the rows of all of them, how
+        many each has, and of each the place of its first row, and what becomes of its last one."""
+        self._parts.append((items, lengths, firsts, lasts))
+
     def insert(
         self,
         rows: list[int],
-        row_keys: list[Any],
+        row_keys: Sequence[Any] | Mapping[int, Any],
         number: int,
         items: list[int],
         keys: list[Any],
@@ -120,20 +136,24 @@ class RankChanges:
                 worst = keys[-1]
 
     def shown(self) -> Shown:
-        """All of it, row by row."""
-        items = np.array(self._items, np.int64)
-        lengths = np.array(self._lengths, np.int64)
+        """All of it, row by row: first the moves that came together."""
+        single = (self._items, self._lengths, self._firsts, self._lasts)
+        parts = [*self._parts, tuple(np.array(values, np.int64) for values in single)]
+        items, lengths, firsts, of_lasts = (np.concatenate(values) for values in zip(*parts, strict=True))
         count = len(items)
         stops = np.cumsum(lengths)
         is_last = np.zeros(count, bool)
         is_last[stops - 1] = True
+        ranks = np.arange(1, count + 1) + np.repeat(firsts - stops + lengths, lengths)
+        if not self._backwards and not self._update_before:  # only what has a place after it leaves
+            kinds = np.full(count, UPDATE_AFTER, np.int8)
+            kinds[stops - 1] = of_lasts
+            leave = kinds != NOTHING
+            return Shown(items[leave], kinds[leave], ranks[leave])
         lasts = np.zeros(count, np.int8)
-        lasts[stops - 1] = self._lasts
-        ranks = np.arange(1, count + 1) + np.repeat(
-            np.array(self._firsts, np.int64) - stops + lengths, lengths
-        )
+        lasts[stops - 1] = of_lasts
         is_backwards = np.zeros(len(lengths), bool)
-        is_backwards[self._backwards] = True
+        is_backwards[np.array(self._backwards, np.int64) + len(lengths) - len(self._lengths)] = True
         backwards = np.repeat(is_backwards, lengths)
         following = np.append(items[1:], 0)
         # Two changes for each row: what had its place before, and what has it after.

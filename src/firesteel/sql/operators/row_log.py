@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from firesteel.common.columns import LateArrays
 
 __all__ = ["RowLog"]
 
@@ -84,29 +87,45 @@ class RowLog:
         chosen = range(len(self._types)) if columns is None else columns
         if not len(rows):
             return [pa.array([], self._types[i]) for i in chosen]
-        pieces = np.searchsorted(self._ends, rows, side="right")
-        low, high = int(pieces.min()), int(pieces.max())
-        if low == high:
-            return self._take_of(low, rows, chosen)
-        order = np.argsort(pieces, kind="stable")
-        cuts = np.searchsorted(pieces[order], np.arange(low, high + 2))
-        parts = [
-            self._take_of(low + i, rows[order[start:stop]], chosen)
-            for i, (start, stop) in enumerate(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-            if start < stop
-        ]
-        back = np.empty(len(rows), np.int64)
-        back[order] = np.arange(len(rows))
-        places = pa.array(back)
-        return [pa.concat_arrays(arrays).take(places) for arrays in zip(*parts, strict=True)]
+        take = _taker(self._pieces, self._ends, rows)
+        return [take(i) for i in chosen]
 
-    def _take_of(self, piece: int, rows: Array, columns: Sequence[int]) -> list[pa.Array]:
-        start = int(self._ends[piece - 1]) if piece else 0
-        stop = int(self._ends[piece])
-        if len(rows) == stop - start and np.array_equal(rows, np.arange(start, stop)):
-            return [self._pieces[piece][i] for i in columns]
-        places = pa.array(rows - start)
-        return [self._pieces[piece][i].take(places) for i in columns]
+    def take_late(self, rows: Array) -> LateArrays:
+        """The same, each column when it is asked for, whatever is added meanwhile."""
+        types, pieces, ends = self._types, list(self._pieces), self._ends
+        taker = cache(lambda: _taker(pieces, ends, rows))
+        return LateArrays(len(types), lambda i: taker()(i) if len(rows) else pa.array([], types[i]))
+
+
+def _taker(pieces: Sequence[list[pa.Array]], ends: Array, rows: Array) -> Callable[[int], pa.Array]:
+    """What takes some rows, at least one, of a column of pieces that end at *ends*."""
+    of = np.searchsorted(ends, rows, side="right")
+    low, high = int(of.min()), int(of.max())
+    if low == high:
+        return _taker_of(pieces[low], rows - _start(ends, low))
+    order = np.argsort(of, kind="stable")
+    cuts = np.searchsorted(of[order], np.arange(low, high + 2))
+    parts = [
+        _taker_of(pieces[low + i], rows[order[start:stop]] - _start(ends, low + i))
+        for i, (start, stop) in enumerate(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        if start < stop
+    ]
+    back = np.empty(len(rows), np.int64)
+    back[order] = np.arange(len(rows))
+    places = pa.array(back)
+    return lambda column: pa.concat_arrays([take(column) for take in parts]).take(places)
+
+
+def _start(ends: Array, piece: int) -> int:
+    return int(ends[piece - 1]) if piece else 0
+
+
+def _taker_of(arrays: Sequence[pa.Array], rows: Array) -> Callable[[int], pa.Array]:
+    """The same of one piece."""
+    if len(rows) == len(arrays[0]) and np.array_equal(rows, np.arange(len(rows))):
+        return arrays.__getitem__
+    places = pa.array(rows)
+    return lambda column: arrays[column].take(places)
 
 
 def _copied(array: pa.Array) -> pa.Array:

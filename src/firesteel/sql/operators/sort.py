@@ -55,7 +55,7 @@ class SortOperator(_OneKey):
 
     def run(self, columns: Columns, input_index: int) -> None:
         if self.context.batch_mode:
-            self._memory.append(columns)
+            self._memory.append(columns.settled())
             return
         held = self.held()
         signs = signs_of(columns)

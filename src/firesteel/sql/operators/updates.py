@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns, LateArrays
 
 __all__ = ["Changes", "changelog", "changelog_within", "changes", "differ"]
 
@@ -54,16 +54,20 @@ def changelog(
     """
     count = len(existed)
     found = changes(existed, exists, changed, update_before)
+    leading, take = len(keys), _taker(found.rows)
     if found.none_before:
-        arrays = [*keys, *after]
-        if len(found.rows) < count:
-            arrays = [a.take(pa.array(found.rows)) for a in arrays]
-        return Columns(arrays, len(found.rows), found.kinds)
-    rows = pa.array(found.rows)
+        every = [*keys, *after]
+        if len(found.rows) == count:
+            return Columns(every, count, found.kinds)
+        return Columns(LateArrays(len(every), lambda i: take(every[i])), len(found.rows), found.kinds)
     both = pa.array(found.rows + found.is_after * count)
-    arrays = [key.take(rows) for key in keys]
-    arrays += [pa.concat_arrays([a, b]).take(both) for a, b in zip(before, after, strict=True)]
-    return Columns(arrays, len(rows), found.kinds)
+
+    def make(i: int) -> pa.Array:
+        if i < leading:
+            return take(keys[i])
+        return pa.concat_arrays([before[i - leading], after[i - leading]]).take(both)
+
+    return Columns(LateArrays(leading + len(after), make), len(found.rows), found.kinds)
 
 
 def changelog_within(
@@ -76,22 +80,26 @@ def changelog_within(
     update_before: bool,
     keys: Sequence[pa.Array] = (),
 ) -> Columns:
-    """The same where all that was and is lies in the columns *rows*, which are taken once.
+    """The same where all that was and is lies in the columns *rows*, which are taken once, late.
 
     :param before, after: where in them. :param keys: columns that lead each row, whatever becomes of it.
     """
     found = changes(existed, exists, changed, update_before)
     places = np.where(found.is_after, after[found.rows], before[found.rows])
-    leading = _taken(keys, found.rows)
-    return Columns([*leading, *_taken(rows, places)], len(places), found.kinds)
+    leading, of_keys, of_rows = len(keys), _taker(found.rows), _taker(places)
+
+    def make(i: int) -> pa.Array:
+        return of_keys(keys[i]) if i < leading else of_rows(rows[i - leading])
+
+    return Columns(LateArrays(leading + len(rows), make), len(places), found.kinds)
 
 
-def _taken(arrays: Sequence[pa.Array], places: Array) -> list[pa.Array]:
+def _taker(places: Array) -> Callable[[pa.Array], pa.Array]:
     count = len(places)
     if np.array_equal(places, np.arange(count)):
-        return [array.slice(0, count) for array in arrays]
+        return lambda array: array.slice(0, count)
     at = pa.array(places)
-    return [array.take(at) for array in arrays]
+    return lambda array: array.take(at)
 
 
 class Changes(NamedTuple):

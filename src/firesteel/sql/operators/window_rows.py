@@ -47,6 +47,7 @@ class WindowRows:
 
     def add(self, rows: Columns, ends: Array) -> None:
         """Add rows, each with the end of its window."""
+        rows = rows.settled()
         if (ends[1:] < ends[:-1]).any():
             order = np.argsort(ends, kind="stable")
             rows, ends = rows.take(order), ends[order]
