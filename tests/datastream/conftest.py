@@ -55,8 +55,10 @@ class RememberingExecutor:
     def from_spark(self, env: Any, frame: Any) -> Any:
         return StagedFrame(SequenceSource(0, frame), "", None)
 
-    def to_spark(self, env: Any, transformation: Any) -> Any:
-        return ("a frame of", transformation)
+    def to_spark(self, env: Any, attach: Any) -> Any:
+        with env._all_or_nothing():
+            end, schema = attach("somewhere")
+        return ("a frame of", end.input, schema.names)
 
 
 @pytest.fixture
