@@ -15,7 +15,7 @@ from firesteel.program.execution import get_executor
 from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
 from firesteel.program.pickling import Shipped
 from firesteel.program.sinks import Sink
-from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.spark_tables import SparkTarget, refuse_unbounded
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
@@ -80,11 +80,12 @@ def to_spark(env: StreamExecutionEnvironment, stream: Transformation) -> Any:
             hint="declare it: map(..., output_type=Types.ROW_NAMED([...], [...])) or Types.TUPLE([...])",
         )
 
-    def attach(directory: str) -> tuple[SinkTransformation, pa.Schema]:
+    refuse_unbounded(stream)
+
+    def attach(directory: str) -> pa.Schema:
         sink = ParquetStagingSink(directory, declared)
-        end = SinkTransformation(name="to_spark", input=stream, sink=sink)
-        env._add(end)
-        return end, sink.schema()
+        env._add(SinkTransformation(name="to_spark", input=stream, sink=sink))
+        return sink.schema()
 
     return get_executor().to_spark(env, attach)
 

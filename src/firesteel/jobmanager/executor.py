@@ -213,13 +213,11 @@ class Executor:
         return SessionTables(lambda: self.platform.session)
 
     def to_spark(self, env: Environment, attach: AttachStaging) -> DataFrame:
-        from firesteel.spark.tables import read_staged, refuse_unbounded
+        from firesteel.spark.tables import read_staged
 
         self.platform.prepare(env.configuration, env.spark)
         directory = f"{self._state_root(env.configuration)}/table-{JobID()}"
-        with env._all_or_nothing():
-            sink, schema = attach(directory)
-            refuse_unbounded(sink)
+        schema = attach(directory)
         self.execute(env, env._take_program(), None)
         return read_staged(self.platform.session, schema, directory)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _ENGINE: Final = "firesteel.jobmanager.executor"
 
 
-AttachStaging: TypeAlias = "Callable[[str], tuple[SinkTransformation, pa.Schema]]"
+AttachStaging: TypeAlias = "Callable[[str], pa.Schema]"
 
 
 class Environment(Protocol):
@@ -62,9 +61,6 @@ class Environment(Protocol):
 
     def _add(self, transformation: Transformation) -> None:
         """Add an operation to the program."""
-
-    def _all_or_nothing(self) -> AbstractContextManager[None]:
-        """Of what is added inside nothing stays in the program when not all of it could be made."""
 
     def _take_program(self) -> Sequence[Transformation]:
         """The whole program; that of the environment is empty from then on."""
@@ -117,9 +113,8 @@ class Executor(Protocol):
     def to_spark(self, env: Environment, attach: AttachStaging) -> DataFrame:
         """Run the program with what ``attach`` adds, and return the rows that it has written.
 
-        :param attach: given a directory, adds a sink that writes Parquet files there; returns the sink, and
-            the columns of the files.
-        :raises UnsupportedFeatureError: a source of the sink is unbounded.
+        :param attach: given a directory, adds a sink that writes Parquet files there; returns the columns of
+            the files.
         """
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from firesteel.program.sources import Source
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.program.sources import Boundedness, Source
+from firesteel.program.transformations import SourceTransformation, Transformation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,3 +97,19 @@ class SparkBatch:
     @property
     def id(self) -> str:
         return f"{self.app}-{self.version}"
+
+
+def refuse_unbounded(stream: Transformation) -> None:
+    """:raises UnsupportedFeatureError: it has records of a source that is unbounded."""
+    pending = [stream]
+    while pending:
+        t = pending.pop()
+        pending += t.inputs
+        if isinstance(t, SourceTransformation) and _unbounded(t.source):
+            raise UnsupportedFeatureError(
+                "to_spark needs bounded sources", operator=t.name, hint="write the records with a sink"
+            )
+
+
+def _unbounded(source: Source) -> bool:
+    return source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED

@@ -11,9 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.connectors.files.columnar_files import Columns
 from firesteel.connectors.files.columnar_source import ColumnarFileSource
-from firesteel.program.sources import Boundedness, Source
 from firesteel.program.spark_tables import StagedFrame
-from firesteel.program.transformations import SinkTransformation, SourceTransformation, Transformation
 from firesteel.storage.filesystems import resolve, walk
 
 if TYPE_CHECKING:
@@ -32,22 +30,6 @@ def stage_table(frame: DataFrame, root: str) -> StagedFrame:
     frame.write.parquet(directory)
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
     return StagedFrame(ColumnarFileSource((directory,), Columns("parquet"), zone), directory, schema)
-
-
-def refuse_unbounded(sink: SinkTransformation) -> None:
-    """:raises UnsupportedFeatureError: the sink gets records of a source that is unbounded."""
-    pending: list[Transformation] = [sink]
-    while pending:
-        t = pending.pop()
-        pending += t.inputs
-        if isinstance(t, SourceTransformation) and _unbounded(t.source):
-            raise UnsupportedFeatureError(
-                "to_spark needs bounded sources", operator=t.name, hint="write the records with a sink"
-            )
-
-
-def _unbounded(source: Source) -> bool:
-    return source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED
 
 
 def read_staged(session: SparkSession, schema: pa.Schema, directory: str) -> DataFrame:

@@ -17,6 +17,7 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.program.call_site import call_site
 from firesteel.program.execution import Arrived, Arriving, get_executor
 from firesteel.program.sinks import Sink
+from firesteel.program.spark_tables import refuse_unbounded
 from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
 from firesteel.sql import logical as l, physical as p, types as t
 from firesteel.sql.arrow import arrow_schema
@@ -143,9 +144,10 @@ def to_spark(session: Session, node: l.Node) -> Any:
         )
         raise
 
-    def attach(directory: str) -> tuple[SinkTransformation, pa.Schema]:
-        end = _ended(session, plan, "To Spark", ColumnsStagingSink(directory, sink.row))
-        return end, arrow_schema(sink.row)
+    def attach(directory: str) -> pa.Schema:
+        with session.environment._all_or_nothing():
+            refuse_unbounded(_ended(session, plan, "To Spark", ColumnsStagingSink(directory, sink.row)))
+        return arrow_schema(sink.row)
 
     return get_executor().to_spark(session.environment, attach)
 
