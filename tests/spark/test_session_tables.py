@@ -76,7 +76,7 @@ def test_a_catalog_shows_what_spark_has(tables: StreamTableEnvironment, spark_se
     spark_session.sql("DROP VIEW passing")
 
 
-@pytest.mark.row("S-SPARK-09")
+@pytest.mark.row("S-SPARK-09", "S-SQL-03")
 def test_spark_runs_what_it_can_of_a_query(
     tables: StreamTableEnvironment, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
