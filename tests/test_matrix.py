@@ -51,6 +51,8 @@ def test_what_is_not_on_a_machine_does_not_replace_what_has_been_run(matrix: Mod
     page = matrix.merged(page, [row("3.12.4", "17.0.10", "8 passed")])
     assert missing not in page
     assert matrix.merged(page, [missing]) == page
+    failed = row("3.12", "17", "not installed: pip has ended with an error")
+    assert missing in matrix.merged(matrix.merged("", [failed]), [missing]), "it says nothing of the machine"
 
 
 def test_a_python_that_is_not_there_is_written_down(tmp_path: Path) -> None:

@@ -91,7 +91,10 @@ def test_jobs_go_on_in_another_jvm(cluster: SparkCluster, tmp_path: Path) -> Non
         *("-D", f"execution.checkpointing.dir={tmp_path}/checkpoints"),
     )
     done = cluster.run(
-        "endless().key_by(lambda v: 0).map(lambda v: v).print()\nenv.execute('goes on')\n", options=options
+        "ones = endless().map(lambda v: (v, 1)).key_by(lambda v: 0)\n"
+        "totals = ones.reduce(lambda a, b: (b[0], a[1] + b[1]))\n"
+        "totals.map(lambda v: f'{v[0]} {v[1]}').print()\nenv.execute('goes on')\n",
+        options=options,
     )
     (job,) = JOB_ID.findall(done.stdout)
     until(lambda: cluster.client.get(f"/v1/jobs/{job}/checkpoints")["counts"]["completed"] > 1, 90)
@@ -110,5 +113,7 @@ def test_jobs_go_on_in_another_jvm(cluster: SparkCluster, tmp_path: Path) -> Non
     cluster.command("cancel", job)
     cluster.await_status(job, "CANCELED")
     time.sleep(0.5)
-    numbers = list(map(int, cluster.log_of(job, "out").split()))
+    lines = [line.split() for line in cluster.log_of(job, "out").splitlines()]
+    numbers = [int(number) for number, _ in lines]
     assert set(range(numbers[-1] + 1)) == set(numbers)  # none is missing
+    assert [int(count) for _, count in lines] == [n + 1 for n in numbers], "and the state has each once"

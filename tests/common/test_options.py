@@ -255,7 +255,7 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
     assert "9.9" in done.stdout
 
 
-@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26", "S-SLOT-16")
+@pytest.mark.row("S-NET-10", "S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26", "S-SLOT-16")
 @pytest.mark.parametrize(
     ("key", "why"),
     [
@@ -265,6 +265,8 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
         ("heartbeat.timeout", "Spark deploys and schedules"),
         ("execution.state-recovery.from-local", "are always used"),
         ("taskmanager.network.memory.buffer-debloat.enabled", "no network buffers"),
+        ("taskmanager.network.memory.read-buffer.required-per-gate.max", "no network buffers"),
+        ("taskmanager.memory.segment-size", "Spark's exchange"),
     ],
 )
 def test_what_spark_does_is_said_to_have_no_effect(key: str, why: str) -> None:

@@ -55,8 +55,9 @@ class RememberingExecutor:
     def from_spark(self, env: Any, frame: Any) -> Any:
         return StagedFrame(SequenceSource(0, frame), "", None)
 
-    def to_spark(self, env: Any, transformation: Any) -> Any:
-        return ("a frame of", transformation)
+    def to_spark(self, env: Any, attach: Any) -> Any:
+        schema = attach("somewhere")
+        return ("a frame of", env._take_program()[-1].input, schema.names)
 
 
 @pytest.fixture

@@ -311,7 +311,7 @@ def test_other_sources(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
     assert (socket.source.delimiter, socket.source.max_retries, socket.parallelism) == (";", 3, 1)
     rows = env.from_spark(3)
     assert rows.get_name() == "Spark DataFrame"
-    assert rows.to_spark() == ("a frame of", rows._transformation)
+    assert lines.to_spark() == ("a frame of", lines._transformation, ["value"])
     with pytest.raises(ProgramError, match="port"):
         env.socket_text_stream("localhost", 0)
     with pytest.raises(ProgramError, match="end of the sequence"):

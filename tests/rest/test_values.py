@@ -11,7 +11,8 @@ import lmdb
 import pytest
 from msgspec.structs import replace
 
-from firesteel.datastream import RuntimeExecutionMode
+from docs.drawing.pages import DOCS
+from firesteel.datastream import MapFunction, RuntimeContext, RuntimeExecutionMode
 from firesteel.jobmanager.checkpoints.statistics import (
     CheckpointReport,
     CheckpointStatistics,
@@ -116,6 +117,40 @@ def test_a_job_whose_sources_are_not_open_yet_is_initializing() -> None:
         entered = client.get(job).json()["timestamps"]
         assert 0 < entered["INITIALIZING"] <= entered["CREATED"] <= entered["RUNNING"]
         handle.cancel().result(patience(30))
+
+
+class Tallies(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen = runtime_context.get_metrics_group().counter("seen")
+
+    def map(self, value: int) -> int:
+        self.seen.inc()
+        return value
+
+
+@pytest.mark.row("S-METR-12")
+def test_a_counter_of_the_user_has_counted_each_record() -> None:
+    with MiniCluster.in_process() as cluster, served() as (client, _):
+        env = cluster.environment()
+        env.from_collection(range(100)).key_by(lambda n: n).map(Tallies()).name("tally").print()
+        job = f"/jobs/{env.execute('tallies').get_job_id()}"
+        (vertex,) = (v for v in client.get(job).json()["vertices"] if "tally" in v["name"])
+        metrics = f"{job}/vertices/{vertex['id']}/metrics"
+        names = [m["id"] for m in client.get(metrics).json() if m["id"].endswith("tally.seen")]
+        assert len(names) == vertex["parallelism"] > 1
+        values = [int(m["value"]) for m in client.get(f"{metrics}?get={','.join(names)}").json()]
+        assert sum(values) == 100
+        assert all(values)
+
+
+@pytest.mark.row("S-NET-11")
+def test_the_kind_of_an_exchange_is_that_of_the_job_and_explained(jobs: Jobs) -> None:
+    nodes = jobs.get("/jobs/{jobid}/plan", "word count, batch")["plan"]["nodes"]
+    assert {edge["exchange"] for node in nodes for edge in node.get("inputs", ())} == {"blocking"}
+    (row,) = (
+        s for s in (DOCS / "rest.md").read_text().splitlines() if s.startswith("| `exchange` of an edge")
+    )
+    assert "in epochs they wait at a stage of Spark" in row
 
 
 def test_counters_of_subtasks_add_up(jobs: Jobs) -> None:

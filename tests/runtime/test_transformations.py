@@ -106,7 +106,7 @@ RECORDS = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c")]
         ("max_by", [("k", 3, "a"), ("k", 3, "a"), ("k", 3, "a")]),
     ],
 )
-@pytest.mark.row("S-OPS-05", "T14")
+@pytest.mark.row("S-OPS-05", "S-ARCH-04", "T14")
 def test_rolling_aggregates_give_a_result_for_each_record(
     aggregate: str, expected: list[Any], epoch_records: int | None
 ) -> None:
@@ -124,7 +124,7 @@ def test_the_first_of_equal_records_is_the_smallest_and_largest(epoch_records: i
 
 
 @CUTS
-@pytest.mark.row("S-OPS-04")
+@pytest.mark.row("S-OPS-04", "S-ARCH-04")
 def test_reduce_gives_the_first_record_as_it_is_and_keeps_keys_apart(epoch_records: int | None) -> None:
     env = environment(1, epoch_records=epoch_records)
     keyed = env.from_collection([("a", 1), ("b", 10), ("a", 2), ("b", 20)]).key_by(lambda r: r[0])

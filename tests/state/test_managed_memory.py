@@ -34,27 +34,30 @@ payload = ValueStateDescriptor("payload", Types.STRING())
 def write(epoch):
     def work(operator):
         for number in range(5_000):
-            use(operator, f"{epoch}-{number}").get_state(payload).update(f"{epoch}-{number}-" * 100)
+            written = f"{epoch}-{number}-" * 120
+            use(operator, f"{epoch}-{number}").get_state(payload).update(written)
+            sizes.append(len(written))
             if number % 10 == 0 and epoch != "first":
                 use(operator, f"{epoch // 2}-{number}").get_state(payload).value()
     return work
+sizes = []
 driver.run(state, write("first"))
 def anonymous():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon"))
 before = anonymous()
-most = 0
-for epoch in range(16):
+most, sizes = 0, []
+for epoch in range(20):
     driver.run(state, write(epoch))
     most = max(most, anonymous() - before)
 read = driver.run(state, lambda operator: use(operator, "3-77").get_state(payload).value())
-print(json.dumps({"grown": most, "read": read[:5]}))
+print(json.dumps({"grown": most, "read": read[:5], "state": sum(sizes)}))
 """
 
 
 def grown(directory: Path, **settings: str) -> int:
-    """Return by how many bytes the memory of a process grows that writes 80,000 values of about 1 kB and
-    reads some of them again."""
+    """Return by how many bytes the memory of a process grows that writes 100,000 values of about 1 kB, five
+    times the bound, and reads some of them again."""
     said = json.dumps({"state.backend.type": "rocksdb", **settings})
     done = subprocess.run(
         [sys.executable, "-c", GROWING, str(directory), said],
@@ -65,6 +68,7 @@ def grown(directory: Path, **settings: str) -> int:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["read"] == "3-77-", "what is not in memory is read from the files"
+    assert found["state"] > 5 * BOUND
     return int(found["grown"])
 
 

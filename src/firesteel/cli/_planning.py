@@ -21,7 +21,7 @@ from firesteel.graph.levels import plan_levels
 from firesteel.graph.plan_json import execution_plan_json, to_dict
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.executor import graph_config, graph_picture
-from firesteel.program.execution import Environment
+from firesteel.program.execution import AttachStaging, Environment
 from firesteel.program.sinks import CommitterContext
 from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import SinkTransformation, Transformation
@@ -71,7 +71,10 @@ class PlanningExecutor:
     def from_spark(self, env: Environment, frame: DataFrame) -> NoReturn:
         raise _needs_spark("from_spark")
 
-    def to_spark(self, env: Environment, transformation: Transformation) -> NoReturn:
+    def spark_tables(self, env: Environment) -> NoReturn:
+        raise _needs_spark("tables of Spark")
+
+    def to_spark(self, env: Environment, attach: AttachStaging) -> NoReturn:
         raise _needs_spark("to_spark")
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> NoReturn:

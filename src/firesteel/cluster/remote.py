@@ -27,7 +27,7 @@ from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.checkpoints.options import LATEST
 from firesteel.jobmanager.executor import graph_config, graph_picture
 from firesteel.jobmanager.job_info import vertex_infos
-from firesteel.program.execution import Environment, KnownJob
+from firesteel.program.execution import AttachStaging, Environment, KnownJob
 from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import CacheTransformation, SinkTransformation, Transformation
@@ -139,7 +139,10 @@ class RemoteExecutor:
     def from_spark(self, env: Environment, frame: DataFrame) -> NoReturn:
         raise _needs_spark("from_spark")
 
-    def to_spark(self, env: Environment, transformation: Transformation) -> NoReturn:
+    def spark_tables(self, env: Environment) -> NoReturn:
+        raise _needs_spark("tables of Spark")
+
+    def to_spark(self, env: Environment, attach: AttachStaging) -> NoReturn:
         raise _needs_spark("to_spark")
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:

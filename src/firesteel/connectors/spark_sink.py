@@ -1,4 +1,4 @@
-"""Sinks for Spark: Parquet files for a DataFrame (``ds.to_spark()``), or for writing to a Spark table
+"""Sinks for Spark: Parquet files for a DataFrame (``to_spark()``), or for writing to a Spark table
 (``ds.write_spark()``)."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
@@ -47,7 +47,7 @@ class ParquetStagingSink(Sink):
         return to_arrow_schema(self.type_info)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _ParquetWriter(self.type_info, self.directory, ".", context)
+        return ParquetWriter(_Records(self.type_info), self.directory, ".", context)
 
     def create_committer(self, context: CommitterContext) -> Committer:
         return StagedFiles(self.directory)
@@ -83,31 +83,52 @@ class SparkTableSink(Sink):
         return SinkPromise.AT_LEAST_ONCE if free else SinkPromise.EXACTLY_ONCE
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _ParquetWriter(self.type_info, context.epoch_dir, "", context)
+        return ParquetWriter(_Records(self.type_info), context.epoch_dir, "", context)
 
     def create_committer(self, context: CommitterContext) -> Committer:
         return get_executor().table_committer(self.target, context)
 
 
-class _ParquetWriter(SinkWriter):
+class Batches(Protocol):
+    """Makes batches of Arrow of what comes to a sink."""
+
+    schema: Any
+
+    def batch(self, parts: Sequence[Sequence[Any]]) -> Any:
+        """Return a ``pyarrow.RecordBatch`` of all *parts*, in order.
+
+        :raises TypeMismatchError: a value does not fit its column.
+        """
+
+
+class _Records(Batches):
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._builder = BatchBuilder(type_info)
+        self.schema = self._builder.schema
+
+    def batch(self, parts: Sequence[Sequence[Any]]) -> Any:
+        return self._builder.batch([record for part in parts for record in part])
+
+
+class ParquetWriter(SinkWriter):
     """Writes one file; its committable is the path. ``prefix`` is the prefix of its name."""
 
-    def __init__(
-        self, type_info: TypeInformation, directory: str, prefix: str, context: WriterContext
-    ) -> None:
+    def __init__(self, batches: Batches, directory: str, prefix: str, context: WriterContext) -> None:
         name = f"{prefix}{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
         self._storage, self._base = resolve(directory)
         self._context = context
         self._prefix = prefix
         self._path = join(self._base, name)
-        self._builder = BatchBuilder(type_info)
-        self._rows: list[Any] = []
+        self._batches = batches
+        self._parts: list[Sequence[Any]] = []
+        self._rows = 0
         self._stream: BinaryIO | None = None
         self._writer: Any = None
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        self._rows.extend(values)
-        if len(self._rows) >= _BATCH_ROWS:
+        self._parts.append(values[:])  # the list is the caller's
+        self._rows += len(values)
+        if self._rows >= _BATCH_ROWS:
             self._flush()
 
     def _flush(self) -> None:
@@ -117,9 +138,10 @@ class _ParquetWriter(SinkWriter):
             return
         if self._writer is None:
             self._stream = self._storage.open_output(self._path)
-            self._writer = pq.ParquetWriter(self._stream, self._builder.schema, compression="zstd")
-        self._writer.write_batch(self._builder.batch(self._rows))
-        self._rows = []
+            self._writer = pq.ParquetWriter(self._stream, self._batches.schema, compression="zstd")
+        self._writer.write_batch(self._batches.batch(self._parts))
+        self._parts = []
+        self._rows = 0
 
     def prepare_commit(self) -> list[Any]:
         self._flush()

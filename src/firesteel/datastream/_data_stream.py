@@ -12,7 +12,14 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream._collect import CloseableIterator, execute_and_collect
 from firesteel.datastream._refused_methods import RefusedMethods
 from firesteel.datastream._settings import StreamSettings
-from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to, write_spark
+from firesteel.datastream._sink_stream import (
+    DataStreamSink,
+    add_sink,
+    print_sink,
+    sink_to,
+    to_spark,
+    write_spark,
+)
 from firesteel.datastream._stream_cache import Cacheable
 from firesteel.datastream._windowed_stream import AllWindowedStream
 from firesteel.program import operators as ops
@@ -28,7 +35,6 @@ from firesteel.program.checks import (
     require_key_type,
     to_type_information,
 )
-from firesteel.program.execution import get_executor
 from firesteel.program.functions.base import (
     FilterFunction,
     FlatMapFunction,
@@ -366,7 +372,7 @@ class DataStream(StreamSettings, Cacheable, RefusedMethods):
 
         The columns are the fields of the declared Row or tuple type, or ``value``.
         """
-        return get_executor().to_spark(self._env, self._transformation)
+        return to_spark(self._env, self._transformation)
 
     def write_spark(
         self,

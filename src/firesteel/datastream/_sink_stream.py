@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.print_sink import PrintSink
-from firesteel.connectors.spark_sink import SparkTableSink
+from firesteel.connectors.spark_sink import ParquetStagingSink, SparkTableSink
 from firesteel.datastream._settings import OperatorSettings
 from firesteel.program.call_site import call_site
 from firesteel.program.checks import WrongArgumentError, check_picklable, require_text
+from firesteel.program.execution import get_executor
 from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
 from firesteel.program.pickling import Shipped
 from firesteel.program.sinks import Sink
-from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.spark_tables import SparkTarget, refuse_unbounded
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 
@@ -64,6 +68,26 @@ def add_sink(env: StreamExecutionEnvironment, stream: Transformation, function: 
             hint="derive a class from SinkFunction and define invoke(self, value, context)",
         )
     return _add(env, stream, function.to_sink(stream.output_type), "Unnamed")
+
+
+def to_spark(env: StreamExecutionEnvironment, stream: Transformation) -> Any:
+    """Run the program and return the records of ``stream`` as a DataFrame of Spark."""
+    declared = stream.output_type
+    if declared is None:
+        raise ProgramError(
+            "to_spark needs the type of the records",
+            operator=stream.name,
+            hint="declare it: map(..., output_type=Types.ROW_NAMED([...], [...])) or Types.TUPLE([...])",
+        )
+
+    refuse_unbounded(stream)
+
+    def attach(directory: str) -> pa.Schema:
+        sink = ParquetStagingSink(directory, declared)
+        env._add(SinkTransformation(name="to_spark", input=stream, sink=sink))
+        return sink.schema()
+
+    return get_executor().to_spark(env, attach)
 
 
 _Target = tuple[Any, str | None, str | None, dict[str, Any], bool]

@@ -58,9 +58,9 @@ from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices
 from firesteel.metrics.machines import Machines
-from firesteel.program.execution import Environment, KnownJob, register_engine
+from firesteel.program.execution import AttachStaging, Environment, KnownJob, register_engine
 from firesteel.program.sinks import Committer, CommitterContext
-from firesteel.program.spark_tables import SparkTarget, StagedFrame
+from firesteel.program.spark_tables import SparkTables, SparkTarget, StagedFrame
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
@@ -206,15 +206,20 @@ class Executor:
         self.platform.adopt(frame)
         return stage_table(frame, self._state_root(env.configuration))
 
-    def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
-        from firesteel.spark.tables import read_staged, staging_sink
+    def spark_tables(self, env: Environment) -> SparkTables:
+        from firesteel.spark.session_tables import SessionTables
+
+        self.platform.prepare(env.configuration, env.spark)
+        return SessionTables(lambda: self.platform.session)
+
+    def to_spark(self, env: Environment, attach: AttachStaging) -> DataFrame:
+        from firesteel.spark.tables import read_staged
 
         self.platform.prepare(env.configuration, env.spark)
         directory = f"{self._state_root(env.configuration)}/table-{JobID()}"
-        sink = staging_sink(transformation, directory)
-        env._add(sink)
+        schema = attach(directory)
         self.execute(env, env._take_program(), None)
-        return read_staged(self.platform.session, sink, directory)
+        return read_staged(self.platform.session, schema, directory)
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
         """What commits the batches of ``write_spark``; Spark is running."""

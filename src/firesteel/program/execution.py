@@ -7,9 +7,9 @@ happens at the first call of ``get_executor``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
@@ -17,13 +17,17 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.program.sinks import Committer, CommitterContext
-from firesteel.program.spark_tables import SparkTarget, StagedFrame
+from firesteel.program.spark_tables import SparkTables, SparkTarget, StagedFrame
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _ENGINE: Final = "firesteel.jobmanager.executor"
+
+
+AttachStaging: TypeAlias = "Callable[[str], pa.Schema]"
 
 
 class Environment(Protocol):
@@ -103,8 +107,15 @@ class Executor(Protocol):
     def from_spark(self, env: Environment, frame: DataFrame) -> StagedFrame:
         """Have Spark write the rows of ``frame``, for sources to read."""
 
-    def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
-        """Run the program up to ``transformation`` and return its records as a DataFrame."""
+    def spark_tables(self, env: Environment) -> SparkTables:
+        """The tables of the session that the program would run in, which is started if there is none."""
+
+    def to_spark(self, env: Environment, attach: AttachStaging) -> DataFrame:
+        """Run the program with what ``attach`` adds, and return the rows that it has written.
+
+        :param attach: given a directory, adds a sink that writes Parquet files there; returns the columns of
+            the files.
+        """
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
         """What commits the batches of ``write_spark``; called on the driver while a job runs."""

@@ -3,11 +3,13 @@ formats of tables that only Spark reads and writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from firesteel.program.sources import Source
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.program.sources import Boundedness, Source
+from firesteel.program.transformations import SourceTransformation, Transformation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +34,28 @@ def way_through_spark(name: str) -> str | None:
     return f"its tables are read through Spark, by a session with the package {package}: {_READ}"
 
 
-_READ: Final = "t_env.from_spark(spark.table(...)); see docs/systems.md"
+_READ: Final = "t_env.from_spark(spark.table(...)), or a catalog of 'type' = 'spark'; see docs/systems.md"
+
+
+def spark_name(*parts: str) -> str:
+    """A name of several parts, each in Spark's quotes."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+
+class SparkTables(Protocol):
+    """What a session of Spark knows by name: tables and views of its catalogs."""
+
+    def databases(self, catalog: str) -> list[str]:
+        """The names of its databases, as Spark orders them."""
+
+    def tables(self, catalog: str, database: str) -> list[str]:
+        """The names of its tables and views, without temporary ones, in order."""
+
+    def schema(self, name: str) -> pa.Schema | None:
+        """The columns of a table; None: there is none. ``name``: as in Spark's SQL."""
+
+    def frame(self, name: str, columns: Sequence[str], condition: str) -> Any:
+        """Some columns of the rows for which a condition in Spark's SQL holds; empty: of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +97,19 @@ class SparkBatch:
     @property
     def id(self) -> str:
         return f"{self.app}-{self.version}"
+
+
+def refuse_unbounded(stream: Transformation) -> None:
+    """:raises UnsupportedFeatureError: it has records of a source that is unbounded."""
+    pending = [stream]
+    while pending:
+        t = pending.pop()
+        pending += t.inputs
+        if isinstance(t, SourceTransformation) and _unbounded(t.source):
+            raise UnsupportedFeatureError(
+                "to_spark needs bounded sources", operator=t.name, hint="write the records with a sink"
+            )
+
+
+def _unbounded(source: Source) -> bool:
+    return source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED

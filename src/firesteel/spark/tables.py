@@ -1,21 +1,21 @@
-"""Batch tables of Spark as sources and results of jobs (``env.from_spark``, ``ds.to_spark``)."""
+"""Batch tables of Spark as sources and results of jobs (``from_spark``, ``to_spark``)."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.connectors.files.columnar_files import Columns
 from firesteel.connectors.files.columnar_source import ColumnarFileSource
-from firesteel.connectors.spark_sink import ParquetStagingSink
-from firesteel.program.sources import Boundedness, Source
 from firesteel.program.spark_tables import StagedFrame
-from firesteel.program.transformations import SinkTransformation, SourceTransformation, Transformation
+from firesteel.storage.filesystems import resolve, walk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def stage_table(frame: DataFrame, root: str) -> StagedFrame:
@@ -32,40 +32,12 @@ def stage_table(frame: DataFrame, root: str) -> StagedFrame:
     return StagedFrame(ColumnarFileSource((directory,), Columns("parquet"), zone), directory, schema)
 
 
-def staging_sink(transformation: Transformation, directory: str) -> SinkTransformation:
-    """The sink that ``to_spark`` adds to the program."""
-    _refuse_unbounded(transformation)
-    if transformation.output_type is None:
-        raise ProgramError(
-            "to_spark needs the type of the records",
-            operator=transformation.name,
-            hint="declare it: map(..., output_type=Types.ROW_NAMED([...], [...])) or Types.TUPLE([...])",
-        )
-    return SinkTransformation(
-        name="to_spark", input=transformation, sink=ParquetStagingSink(directory, transformation.output_type)
-    )
-
-
-def _refuse_unbounded(transformation: Transformation) -> None:
-    pending: list[Transformation] = [transformation]
-    while pending:
-        t = pending.pop()
-        pending += t.inputs
-        if isinstance(t, SourceTransformation) and _unbounded(t.source):
-            raise UnsupportedFeatureError(
-                "to_spark needs a bounded stream", operator=t.name, hint="write the stream with a sink"
-            )
-
-
-def _unbounded(source: Source) -> bool:
-    return source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED
-
-
-def read_staged(session: SparkSession, sink: SinkTransformation, directory: str) -> DataFrame:
-    """What the job has written, as a DataFrame. A result without records has the declared columns."""
-    staging: Any = sink.sink
-    if "://" not in directory and not any(Path(directory).glob("*.parquet")):
+def read_staged(session: SparkSession, schema: pa.Schema, directory: str) -> DataFrame:
+    """What a job has written into ``directory``, as a DataFrame; ``schema``: its columns, which count where
+    there are no records."""
+    storage, path = resolve(directory)
+    if storage.info(path) is None or not any(file.path.endswith(".parquet") for file in walk(storage, path)):
         import pyarrow as pa
 
-        return session.createDataFrame(pa.Table.from_batches([], schema=staging.schema()))
+        return session.createDataFrame(pa.Table.from_batches([], schema=schema))
     return session.read.parquet(directory)

@@ -51,7 +51,8 @@ class CatalogMethods:
         from firesteel.sql.connectors.catalogs import make_catalog
 
         options = dict(catalog_descriptor._options)
-        self._session.catalogs.register_catalog(catalog_name, make_catalog(catalog_name, options))
+        made = make_catalog(catalog_name, options, self._session.environment)
+        self._session.catalogs.register_catalog(catalog_name, made)
         self._session.catalog_options[catalog_name] = (options, catalog_descriptor._comment or "")
 
     def register_catalog(self, catalog_name: str, catalog: Any) -> None:

@@ -17,7 +17,7 @@ from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.program.execution import Arrived
 from firesteel.sql import types as t
-from firesteel.sql.arrow import arrow_schema
+from firesteel.sql.arrow import arrow_schema, logical_of_arrow
 from firesteel.sql.operators.convert import columns_of
 from firesteel.sql.schema import DeclaredSchema
 from firesteel.sql.type_rules import common_type
@@ -238,45 +238,6 @@ def of_arrow(table: Any) -> Made:
     types = [logical_of_arrow(f.type).with_nullability(f.nullable) for f in table.schema]
     row = t.RowType.of(list(table.schema.names), types)
     return _made(columns_of([table], row), row)
-
-
-_ARROW: list[tuple[Callable[[Any], bool], Callable[[Any], t.DataType]]] = [
-    (pa.types.is_boolean, lambda _: t.BooleanType()),
-    (pa.types.is_int8, lambda _: t.TinyIntType()),
-    (pa.types.is_int16, lambda _: t.SmallIntType()),
-    (pa.types.is_uint8, lambda _: t.SmallIntType()),
-    (pa.types.is_int32, lambda _: t.IntType()),
-    (pa.types.is_uint16, lambda _: t.IntType()),
-    (pa.types.is_integer, lambda _: t.BigIntType()),
-    (pa.types.is_float16, lambda _: t.FloatType()),
-    (pa.types.is_float32, lambda _: t.FloatType()),
-    (pa.types.is_float64, lambda _: t.DoubleType()),
-    (pa.types.is_decimal, lambda x: t.DecimalType(x.precision, x.scale)),
-    (lambda x: pa.types.is_string(x) or pa.types.is_large_string(x), lambda _: t.VarCharType()),
-    (lambda x: pa.types.is_binary(x) or pa.types.is_large_binary(x), lambda _: t.VarBinaryType()),
-    (pa.types.is_date, lambda _: t.DateType()),
-    (pa.types.is_time, lambda x: t.TimeType(0 if x.unit == "s" else 3)),
-    (pa.types.is_null, lambda _: t.VarCharType()),
-    (pa.types.is_dictionary, lambda x: logical_of_arrow(x.value_type)),
-]
-_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-
-
-def logical_of_arrow(arrow: pa.DataType) -> t.DataType:
-    """The data type for an Arrow type."""
-    if pa.types.is_timestamp(arrow):
-        kind = t.TimestampType if arrow.tz is None else t.LocalZonedTimestampType
-        return kind(_DIGITS[arrow.unit])
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
-        return t.ArrayType(logical_of_arrow(arrow.value_type))
-    if pa.types.is_map(arrow):
-        return t.MapType(logical_of_arrow(arrow.key_type).not_null(), logical_of_arrow(arrow.item_type))
-    if pa.types.is_struct(arrow):
-        return t.RowType(fields=tuple(t.RowField(f.name, logical_of_arrow(f.type)) for f in arrow))
-    for fits, make in _ARROW:
-        if fits(arrow):
-            return make(arrow)
-    raise TypeMismatchError(f"There is no data type for the Arrow type {arrow}.")
 
 
 # ---- out

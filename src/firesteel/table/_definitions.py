@@ -300,7 +300,9 @@ def _create_catalog(env: Any, statement: s.CreateCatalog, sql: str) -> TableResu
         if statement.if_not_exists:
             return ok(env)
         raise TableException(f"Catalog {statement.name} already exists.")
-    _catalogs(env).register_catalog(statement.name, make_catalog(statement.name, statement.options))
+    _catalogs(env).register_catalog(
+        statement.name, make_catalog(statement.name, statement.options, env._session.environment)
+    )
     env._session.catalog_options[statement.name] = (dict(statement.options), statement.comment)
     return ok(env)
 
@@ -316,13 +318,13 @@ def _alter_catalog(env: Any, statement: s.AlterCatalog, sql: str) -> TableResult
         comment = action.comment
     elif isinstance(action, s.SetOptions):
         options = {**options, **action.options}
-        make_catalog(statement.name, options)
+        make_catalog(statement.name, options, env._session.environment)
     elif not action.keys or "type" in action.keys:
         what = "changing 'type'" if action.keys else "empty key"
         raise TableException(f"ALTER CATALOG RESET does not support {what}")
     else:
         options = {k: v for k, v in options.items() if k not in action.keys}
-        make_catalog(statement.name, options)
+        make_catalog(statement.name, options, env._session.environment)
     kept[statement.name] = (options, comment)
     return ok(env)
 

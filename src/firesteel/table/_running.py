@@ -7,6 +7,8 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+import pyarrow as pa
+
 from firesteel.common.columns import Columns
 from firesteel.common.job_client import JobClient
 from firesteel.common.options import table as options
@@ -14,23 +16,37 @@ from firesteel.common.typeinfo import Types
 from firesteel.datastream.data_stream import DataStream
 from firesteel.program.call_site import call_site
 from firesteel.program.execution import Arrived, Arriving, get_executor
+from firesteel.program.sinks import Sink
+from firesteel.program.spark_tables import refuse_unbounded
 from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
 from firesteel.sql import logical as l, physical as p, types as t
+from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.binder.inserts import sink_into
 from firesteel.sql.binder.row_types import project_to
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.collecting import ColumnsCollectSink
 from firesteel.sql.connectors.columns_source import columns_from_bytes
 from firesteel.sql.connectors.factory import sink_target
+from firesteel.sql.connectors.spark.files import ColumnsStagingSink, refuse_what_spark_has_not
 from firesteel.sql.expressions import Expression, InputRef, Literal, identity
 from firesteel.sql.operators import specs
+from firesteel.sql.planner.errors import PlanningError
 from firesteel.sql.planner.sinks import EVERY, Target
 from firesteel.sql.schema import ResolvedSchema, with_attribute
 from firesteel.table._conversions import type_info_of
 from firesteel.table._session import Session
 from firesteel.util.exceptions import TableException
 
-__all__ = ["attached", "collected", "insert_node", "query_sink", "started", "stream_of", "targeted"]
+__all__ = [
+    "attached",
+    "collected",
+    "insert_node",
+    "query_sink",
+    "started",
+    "stream_of",
+    "targeted",
+    "to_spark",
+]
 
 
 # ---- results
@@ -105,19 +121,45 @@ def collected(session: Session, node: l.Node, statement: str = "") -> tuple[t.Ro
     :param statement: its text; empty: it is not from SQL.
     """
     sink = query_sink(session, node, session.anonymous("collect"), EVERY)
-    plan = session.physical(sink)
+    end = _ended(session, session.physical(sink), "Collect table sink", ColumnsCollectSink())
+    end.statement = statement or None
     env = session.environment
-    with env._all_or_nothing():
-        rows = session.translator(plan).translate(plan)
-        collecting = ColumnsCollectSink()
-        end = SinkTransformation(
-            name="Collect table sink", input=rows, sink=collecting, created_at=call_site()
-        )
-        end.statement = statement or None
-        env._add(end)
     program = env._take_program()
     records = get_executor().collect(env, program, env._job_name(None) or "collect", end)
     return sink.row, Parts(records)
+
+
+def to_spark(session: Session, node: l.Node) -> Any:
+    """Run a query and return its rows as a DataFrame of Spark.
+
+    :raises TableException: rows change after they were given, or a column has a type that Spark has not.
+    """
+    sink = query_sink(session, node, session.anonymous("to_spark"), frozenset({"+I"}))
+    refuse_what_spark_has_not(sink.row)
+    try:
+        plan = session.physical(sink)
+    except PlanningError as error:
+        error.hint = (
+            error.hint or "run it in batch mode, or take the rows that are left in the end by to_arrow()"
+        )
+        raise
+
+    def attach(directory: str) -> pa.Schema:
+        with session.environment._all_or_nothing():
+            refuse_unbounded(_ended(session, plan, "To Spark", ColumnsStagingSink(directory, sink.row)))
+        return arrow_schema(sink.row)
+
+    return get_executor().to_spark(session.environment, attach)
+
+
+def _ended(session: Session, plan: p.Physical, name: str, writes: Sink) -> SinkTransformation:
+    """Add the plan of a query to the program, and what takes its rows."""
+    env = session.environment
+    with env._all_or_nothing():
+        rows = session.translator(plan).translate(plan)
+        end = SinkTransformation(name=name, input=rows, sink=writes, created_at=call_site())
+        env._add(end)
+    return end
 
 
 # ---- INSERT

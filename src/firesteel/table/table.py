@@ -293,6 +293,17 @@ class Table:
         """Run the query, and give its final rows as an Arrow table."""
         return self._t_env._to_arrow(self)
 
+    def to_spark(self) -> Any:
+        """Run the query, and give its rows as a DataFrame of Spark.
+
+        They do not pass through the driver: tasks write them to files of columns.
+
+        The query must end, and must give no rows that change later: in streaming mode aggregates without
+        windows are refused, in batch mode they are not. A TIMESTAMP is a TIMESTAMP_NTZ of Spark's, a
+        TIMESTAMP_LTZ a TIMESTAMP.
+        """
+        return self._t_env._to_spark(self)
+
     def execute_insert(
         self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
     ) -> TableResult:

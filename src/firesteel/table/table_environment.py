@@ -14,6 +14,7 @@ from firesteel.datastream.stream_execution_environment import StreamExecutionEnv
 from firesteel.program.execution import get_executor
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.sql import logical as l, types as t
+from firesteel.sql.arrow import logical_of_arrow
 from firesteel.sql.binder.tables import plan_of_table, resolve, resolve_anonymous, resolve_schema, scan_of
 from firesteel.sql.catalog import CatalogTable, TableKind
 from firesteel.sql.expressions import identity
@@ -131,7 +132,7 @@ class TableEnvironment(CatalogMethods):
         A TIMESTAMP of Spark's is a TIMESTAMP_LTZ here, a TIMESTAMP_NTZ a TIMESTAMP.
         """
         staged = get_executor().from_spark(self._session.environment, data_frame)
-        fields = tuple(t.RowField(f.name, collections.logical_of_arrow(f.type)) for f in staged.schema)
+        fields = tuple(t.RowField(f.name, logical_of_arrow(f.type)) for f in staged.schema)
         where = {
             "connector": "filesystem",
             "format": "parquet",
@@ -236,6 +237,9 @@ class TableEnvironment(CatalogMethods):
 
         row, parts = running.collected(self._session, table._node)
         return collections.to_pandas(row, parts, session_zone(self._session.configuration))
+
+    def _to_spark(self, table: Table) -> Any:
+        return running.to_spark(self._session, table._node)
 
     # ---- what goes to the workers with the program
 

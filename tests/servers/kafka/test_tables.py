@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import random
 from collections import Counter
 from decimal import Decimal
@@ -17,7 +18,8 @@ from firesteel.table import StreamTableEnvironment
 from firesteel.util.exceptions import TableException
 from tests.runtime.support import environment
 from tests.servers.kafka.broker import KafkaBroker
-from tests.table.support import changes, kept, rows
+from tests.table.support import batch_tables, changes, files, kept, rows
+from tests.table.test_samples import FIRST, LINES, MORE, ORDERS, REST, REVENUE, SECOND
 from tests.waiting import until
 
 _NOON = dt.datetime(2020, 1, 1, 12, 0, 1, 120_000)
@@ -36,6 +38,30 @@ def topic_of(broker: Any, topic: str, connector: str = "kafka", /, **options: st
     given["scan.bounded.mode"] = "latest-offset"
     given |= {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
     return "WITH (" + ", ".join(f"'{key}' = '{value}'" for key, value in given.items()) + ")"
+
+
+@pytest.mark.row("S-SQL-27")
+def test_a_query_gives_the_rows_of_a_finished_table_on_a_topic(
+    t: StreamTableEnvironment, kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    """The same text over Parquet files in batch mode, and over a topic that has no end."""
+    columns = "order_id BIGINT, customer_id STRING, amount DECIMAL(10,2), event_time TIMESTAMP(3)"
+    (tmp_path / "orders.csv").write_text(LINES + MORE)
+    t.execute_sql(f"CREATE TABLE written ({columns}) {files(tmp_path / 'orders.csv', 'csv')}")
+    t.execute_sql(ORDERS.format(name="lake", options=files(tmp_path / "lake", "parquet")))
+    t.execute_sql("INSERT INTO lake SELECT * FROM written").wait()
+    with batch_tables() as finished:
+        finished.execute_sql(ORDERS.format(name="orders", options=files(tmp_path / "lake", "parquet")))
+        wanted = sorted(rows(finished.sql_query(REVENUE)))
+    assert wanted == [*FIRST, SECOND, REST]
+    topic = topic_of(kafka_broker, kafka_broker.topic(), format="json").replace(
+        "'scan.bounded.mode' = 'latest-offset'", "'scan.parallelism' = '1'"
+    )
+    t.execute_sql(ORDERS.format(name="orders", options=topic))
+    t.execute_sql("INSERT INTO orders SELECT * FROM written").wait()
+    with t.sql_query(REVENUE).execute().collect() as found:
+        given = sorted(tuple(row) for row in itertools.islice(found, 3))
+    assert given == wanted[:3], "the window of the newest order is still open"
 
 
 @pytest.mark.row("S-SQL-07")

@@ -17,8 +17,9 @@ def register() -> None:
     from firesteel.sql.connectors.jdbc import tables
     from firesteel.sql.connectors.kafka import append, upsert
     from firesteel.sql.connectors.mongodb import tables as mongodb
+    from firesteel.sql.connectors.spark import scan as spark
 
-    for module in (append, blackhole, datagen, filesystem, mongodb, printing, tables, upsert):
+    for module in (append, blackhole, datagen, filesystem, mongodb, printing, spark, tables, upsert):
         TABLE_CONNECTORS.register(module.CONNECTOR)
     for connector in CONNECTORS:
         TABLE_CONNECTORS.register(connector)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from firesteel.program.execution import Environment, get_executor
 from firesteel.program.spark_tables import way_through_spark
 from firesteel.sql.catalog import Catalog
 from firesteel.sql.connectors.jdbc.catalog import jdbc_catalog
+from firesteel.sql.connectors.spark.catalog import OPTIONS, spark_catalog
 from firesteel.sql.memory_catalog import MemoryCatalog
 from firesteel.util.exceptions import TableException
 
@@ -19,14 +21,15 @@ __all__ = ["make_catalog"]
 class _CatalogType:
     """:param make: from the name of the catalog and its options. :param known: all its options."""
 
-    make: Callable[[str, Mapping[str, str]], Catalog]
+    make: Callable[[str, Mapping[str, str], Environment | None], Catalog]
     known: tuple[str, ...]
     required: tuple[str, ...] = ()
 
 
-def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
+def make_catalog(name: str, options: Mapping[str, str], environment: Environment | None = None) -> Catalog:
     """The catalog that ``type`` names.
 
+    :param environment: whose session a catalog of Spark shows; None: of no program.
     :raises TableException: there is no such type, or an option is wrong.
     """
     kind = options.get("type")
@@ -55,15 +58,25 @@ def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
             detail=wrong or f"Missing required options are: {', '.join(missing)}",
             hint=f"Supported options: {', '.join(found.known)}",
         )
-    return found.make(name, given)
+    return found.make(name, given, environment)
 
 
-def _memory(name: str, options: Mapping[str, str]) -> Catalog:
+def _memory(name: str, options: Mapping[str, str], environment: Environment | None) -> Catalog:
     return MemoryCatalog(name, options.get("default-database", "default"))
+
+
+def _jdbc(name: str, options: Mapping[str, str], environment: Environment | None) -> Catalog:
+    return jdbc_catalog(name, options)
+
+
+def _spark(name: str, options: Mapping[str, str], environment: Environment | None) -> Catalog:
+    assert environment is not None, "catalogs of this type are made by programs"
+    return spark_catalog(name, options, lambda: get_executor().spark_tables(environment))
 
 
 _ACCOUNT: Final = ("default-database", "username", "password", "base-url")
 _TYPES: Final[dict[str, _CatalogType]] = {
     "generic_in_memory": _CatalogType(_memory, ("default-database",)),
-    "jdbc": _CatalogType(jdbc_catalog, _ACCOUNT, _ACCOUNT),
+    "jdbc": _CatalogType(_jdbc, _ACCOUNT, _ACCOUNT),
+    "spark": _CatalogType(_spark, OPTIONS),
 }

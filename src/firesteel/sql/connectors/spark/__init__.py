@@ -1,0 +1,1 @@
+"""Tables that a session of Spark knows, and results that become DataFrames of it."""
