@@ -125,7 +125,8 @@ def _local(value: Any, zone: ZoneInfo) -> Any:
         return {_local(k, zone): _local(v, zone) for k, v in value.items()}
     if isinstance(value, Row):
         row = Row(*(_local(v, zone) for v in value._values))
-        row.set_field_names(value._fields)
+        if value._fields is not None:
+            row.set_field_names(list(value._fields))
         return row
     return value
 
