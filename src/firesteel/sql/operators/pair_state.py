@@ -165,7 +165,9 @@ class PairsColumn(Column):
         owners = np.array([get(name, -1) for name in names], np.int64)
         missing = np.flatnonzero(owners < 0)
         if len(missing):
-            forms = keys.made(missing) if isinstance(keys, CanonicalKeys) else [keys[i] for i in missing.tolist()]
+            forms = (
+                keys.made(missing) if isinstance(keys, CanonicalKeys) else [keys[i] for i in missing.tolist()]
+            )
             for at, key in zip(missing.tolist(), forms, strict=True):
                 name = names[at]
                 owner = get(name)
