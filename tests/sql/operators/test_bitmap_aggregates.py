@@ -54,6 +54,9 @@ def test_of_bitmaps(name, expected):
 def test_of_numbers():
     changes = [(1, 5), (1, 7), (1, 5), (-1, 7), (1, -1), (-1, 5)]
     assert _both("BITMAP_BUILD", t.IntType(), changes) == ("{5,4294967295}", 2)
+    # as many rows are taken back as there are, but of another number
+    assert _both("BITMAP_BUILD", t.IntType(), [(1, 3), (-1, 8)]) == ("{3}", 1)
+    assert _both("BITMAP_BUILD", t.IntType(), [(1, 3), (-1, 3)]) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["BITMAP_OR", "BITMAP_AND", "BITMAP_XOR"])

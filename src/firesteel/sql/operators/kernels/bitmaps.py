@@ -25,6 +25,10 @@ class _Bitmaps(LoopKernel):
         """Whether a number that *count* of the *rows* have is in the result."""
         raise NotImplementedError
 
+    def is_null(self, rows: int, found: list[int]) -> bool:
+        """Whether there is no result; of bitmaps that have nothing in common it is an empty one."""
+        return not rows
+
     def create(self) -> Any:
         return [0, {}]
 
@@ -53,9 +57,9 @@ class _Bitmaps(LoopKernel):
 
     def value(self, accumulator: Any) -> Any:
         rows, counts = accumulator
-        if not rows:
-            return None
         found = [number for number, count in counts.items() if self.holds(count, rows)]
+        if self.is_null(rows, found):
+            return None
         return build(found) if isinstance(self.result, t.BitmapType) else len(found)
 
 
@@ -83,3 +87,6 @@ class BitmapBuild(BitmapOr):
 
     def numbers(self, value: Any) -> Iterable[int]:
         return (value & 0xFFFFFFFF,)
+
+    def is_null(self, rows: int, found: list[int]) -> bool:
+        return not found
