@@ -57,6 +57,21 @@ def test_rows_of_one_place_have_one_value_in_a_range(rows, first):
     assert table == {1: first, 2: 4}
 
 
+def test_a_range_tells_of_rows_whose_average_stays_the_same():
+    """As Flink, which compares accumulators: the sum and the count differ."""
+    spec = over_of(AggregateCall("AVG", (2,), LONG), rows=False)
+    harness = TableHarness(spec, [ROW], spec.output, [(0,)])
+    harness.feed(("a", 1, 4), ("a", 3, 4), ("a", 2, 4), ("a", 2, None))
+    assert harness.take() == [
+        ("+I", "a", 1, 4, 4),
+        ("+I", "a", 3, 4, 4),
+        ("+I", "a", 2, 4, 4),
+        ("-U", "a", 3, 4, 4),
+        ("+U", "a", 3, 4, 4),
+        ("+I", "a", 2, None, 4),
+    ]
+
+
 def test_the_value_of_the_row_before():
     lag = AggregateCall("LAG", (2,), LONG, literals=(Literal(1, t.IntType()),))
     spec = over_of(lag, rows=True)

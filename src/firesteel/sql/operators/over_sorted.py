@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -88,10 +88,22 @@ class SortedWay:
         made = self._frames.results(columns, placed, places, np.arange(len(rows)))
         return row_values(made, len(rows))
 
+    def counts(self, row: tuple[Any, ...]) -> bool:
+        """Whether a row of a range changes an accumulator that holds more than the result, as AVG's does."""
+        return not self.spec.rows and any(
+            call.function in _MORE_THAN_THE_RESULT
+            and all(row[argument] is not None for argument in call.arguments)
+            and (call.filter is None or bool(row[call.filter]))
+            for call in self.spec.calls
+        )
+
     @functools.cached_property
     def compare(self) -> Callable[[tuple[Any, ...], tuple[Any, ...]], int]:
         """Whether a row comes before another one (below 0), behind it (above 0), or beside it."""
         return comparison(self.spec.order, self._rows.types)
+
+
+_MORE_THAN_THE_RESULT: Final = frozenset(("AVG", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"))
 
 
 class _Key:
@@ -116,9 +128,12 @@ class _Key:
         before = self._results
         self.rows.insert(at, row)
         after = self._way.results(self.rows)
-        self._updates(0, at, before, after, 0, out)  # peers, whose range has grown
+        counted = self._way.counts(row)
+        first = self._first_peer(row, at)
+        self._updates(0, first, before, after, 0, False, out)
+        self._updates(first, at, before, after, 0, counted, out)  # peers, whose range has grown
         out.append((kind, row + after[at]))
-        self._updates(at + 1, len(self.rows), before, after, -1, out)
+        self._updates(at + 1, len(self.rows), before, after, -1, counted, out)
         self._results = after
 
     def _remove(self, row: tuple[Any, ...], out: list[tuple[int, tuple[Any, ...]]]) -> None:
@@ -130,9 +145,18 @@ class _Key:
         out.append((DELETE, row + before[at]))
         del self.rows[at]
         after = self._way.results(self.rows)
-        self._updates(0, at, before, after, 0, out)
-        self._updates(at, len(self.rows), before, after, 1, out)
+        counted = self._way.counts(row)
+        first = self._first_peer(row, at)
+        self._updates(0, first, before, after, 0, False, out)
+        self._updates(first, at, before, after, 0, counted, out)
+        self._updates(at, len(self.rows), before, after, 1, counted, out)
         self._results = after
+
+    def _first_peer(self, row: tuple[Any, ...], at: int) -> int:
+        """Where the rows that stand beside *row* begin, before *at*."""
+        while at and self._way.compare(self.rows[at - 1], row) == 0:
+            at -= 1
+        return at
 
     def _updates(
         self,
@@ -141,14 +165,16 @@ class _Key:
         before: Rows,
         after: Rows,
         shift: int,
+        counted: bool,
         out: list[tuple[int, tuple[Any, ...]]],
     ) -> None:
         """What changed of the rows from *start* to *stop*; ``before`` has them *shift* places further.
 
-        Of a frame of rows all that stand behind the change are told of, whether their results differ or not.
+        Of a frame of rows all that stand behind the change are told of, whether their results differ or not;
+        of a range those whose accumulators differ (*counted*).
         """
         with_old = self._way.spec.generate_update_before
-        every = self._way.spec.rows and shift != 0
+        every = counted or (self._way.spec.rows and shift != 0)
         for i in range(start, stop):
             old, new = before[i + shift], after[i]
             if every or old != new:

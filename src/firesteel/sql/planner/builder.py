@@ -9,6 +9,7 @@ from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.changelog import with_changes
 from firesteel.sql.planner import aggregates, joins, process_tables, ranks, simple, sinks, sources, windows
+from firesteel.sql.planner.conflicts import check_conflict
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.deletes import without_needless_normalization
 from firesteel.sql.planner.mini_batches import with_mini_batches
@@ -27,6 +28,8 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     built = with_shared_parts(Planner(context).plan(root), context)
     if isinstance(built, p.Sink):
         built = sinks.in_chosen_mode(built, context.batch)
+        if not context.batch:
+            check_conflict(built)
     changed = without_needless_normalization(with_changes(built, context.batch))
     decided = with_two_phases(ranks.deduplications(changed, context), context)
     return with_mini_batches(decided, context)

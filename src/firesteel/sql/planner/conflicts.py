@@ -8,7 +8,7 @@ from firesteel.sql import physical as p
 from firesteel.sql.planner.errors import PlanningError
 from firesteel.sql.upsert_keys import shortest, upsert_keys
 
-__all__ = ["needs_materialize"]
+__all__ = ["check_conflict", "needs_materialize"]
 
 _CHOICES: Final = (
     "This can lead to non-deterministic results when multiple records with different upsert keys map "
@@ -19,6 +19,26 @@ _CHOICES: Final = (
     "history), or ON "
     "CONFLICT DO ERROR (fail on conflict), or ON CONFLICT DO NOTHING (keep first record)."
 )
+
+
+def check_conflict(node: p.Sink) -> None:
+    """Refuse ON CONFLICT where the sink does not tell rows apart by a key.
+
+    :raises PlanningError: it appends rows, or takes their old values back.
+    """
+    update = node.target.update
+    if node.conflict is None or update == p.AFTER:
+        return
+    why = (
+        "it only accepts INSERT (append-only) changes"
+        if update is None
+        else "it requires UPDATE_BEFORE (retract mode)"
+    )
+    raise PlanningError(
+        "ON CONFLICT clause is only allowed for upsert sinks. "
+        f"The sink '{node.target.name}' is not an upsert sink because {why}.",
+        hint="leave ON CONFLICT out",
+    )
 
 
 def needs_materialize(node: p.Sink) -> bool:
