@@ -11,6 +11,7 @@ from firesteel.common.errors import FiresteelError
 from firesteel.table import DataTypes, Schema, TableDescriptor
 from firesteel.table.expressions import (
     array,
+    call,
     col,
     lit,
     map_,
@@ -20,7 +21,7 @@ from firesteel.table.expressions import (
     source_watermark,
     temporal_overlaps,
 )
-from tests.table.support import rows, stream_of, tables
+from tests.table.support import kept, rows, stream_of, tables
 
 
 def _names(table: Any) -> list[str]:
@@ -149,3 +150,15 @@ def test_the_text_of_the_watermark_of_the_source_is_one_of_a_schema() -> None:
         )
         found = t.from_data_stream(stream, schema)
         assert "`at` TIMESTAMP_LTZ(3) *ROWTIME*" in str(found.get_resolved_schema())
+
+
+def test_functions_can_be_called_by_their_names_in_the_table_api() -> None:
+    with tables() as t:
+        words = t.from_elements([("flint", 2), ("steel", None)], ["w", "n"])
+        assert rows(words.select(call("charLength", words.w), call("initCap", words.w))) == [
+            (5, "Flint"),
+            (5, "Steel"),
+        ]
+        assert kept(words.select(call("sum0", words.n))) == [(2,)]
+        with pytest.raises(FiresteelError, match="charLengthOf"):
+            words.select(call("charLengthOf", words.w))
