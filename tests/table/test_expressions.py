@@ -8,9 +8,11 @@ import pytest
 
 from firesteel.common import Types
 from firesteel.common.errors import FiresteelError
-from firesteel.table import DataTypes, Schema, TableDescriptor
+from firesteel.table import DataTypes, FormatDescriptor, Schema, TableDescriptor
 from firesteel.table.expressions import (
     array,
+    call,
+    call_sql,
     col,
     lit,
     map_,
@@ -20,7 +22,7 @@ from firesteel.table.expressions import (
     source_watermark,
     temporal_overlaps,
 )
-from tests.table.support import rows, stream_of, tables
+from tests.table.support import kept, rows, stream_of, tables
 
 
 def _names(table: Any) -> list[str]:
@@ -149,3 +151,43 @@ def test_the_text_of_the_watermark_of_the_source_is_one_of_a_schema() -> None:
         )
         found = t.from_data_stream(stream, schema)
         assert "`at` TIMESTAMP_LTZ(3) *ROWTIME*" in str(found.get_resolved_schema())
+
+
+def test_functions_can_be_called_by_their_names_in_the_table_api() -> None:
+    with tables() as t:
+        words = t.from_elements([("flint", 2), ("steel", None)], ["w", "n"])
+        assert rows(words.select(call("charLength", words.w), call("initCap", words.w))) == [
+            (5, "Flint"),
+            (5, "Steel"),
+        ]
+        assert kept(words.select(call("sum0", words.n))) == [(2,)]
+        with pytest.raises(FiresteelError, match="charLengthOf"):
+            words.select(call("charLengthOf", words.w))
+
+
+def test_the_text_of_a_schema_is_that_of_flink() -> None:
+    schema = (
+        Schema.new_builder()
+        .column("room", DataTypes.STRING().not_null())
+        .column("size", "ROW<w INT, h INT>")
+        .column_by_metadata("source", DataTypes.STRING(), "origin", True)
+        .column_by_expression("late", call_sql("at + INTERVAL '1' DAY"))
+        .column_by_expression("loud", col("room").upper_case)
+        .watermark("late", "late - INTERVAL '5' SECOND")
+        .build()
+    )
+    assert str(schema).splitlines() == [
+        "(",
+        "  `room` STRING NOT NULL,",
+        "  `size` [ROW<w INT, h INT>],",
+        "  `source` METADATA FROM 'origin' VIRTUAL,",
+        "  `late` AS [at + INTERVAL '1' DAY],",
+        "  `loud` AS upper(room),",
+        "  WATERMARK FOR `late` AS [late - INTERVAL '5' SECOND]",
+        ")",
+    ]
+
+
+def test_the_text_of_a_format() -> None:
+    made = FormatDescriptor.for_format("csv").option("field-delimiter", ";").option("null-literal", "-")
+    assert str(made.build()) == "csv[{field-delimiter=;, null-literal=-}]"

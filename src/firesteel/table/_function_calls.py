@@ -125,8 +125,7 @@ def _local(value: Any, zone: ZoneInfo) -> Any:
         return {_local(k, zone): _local(v, zone) for k, v in value.items()}
     if isinstance(value, Row):
         row = Row(*(_local(v, zone) for v in value._values))
-        if value._fields is not None:
-            row.set_field_names(list(value._fields))
+        row._fields, row._row_kind = value._fields, value._row_kind
         return row
     return value
 

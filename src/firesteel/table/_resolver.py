@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import UnionType
@@ -337,7 +338,7 @@ class Resolver:
         if not isinstance(node.function, str):
             assert definition is not None
             return self.user_call(definition, operands)
-        return self.call(self._path(node.function), operands)
+        return self.call(self._called(node.function), operands)
 
     def definition(self, node: tree.FunctionCall) -> FunctionDefinition | None:
         """What a call means; None: that is for ``bind_call`` to say."""
@@ -349,13 +350,21 @@ class Resolver:
                 function = function._for_columns(names)
             found: FunctionDefinition = function._function_definition()
             return self.binder.noted(found)
-        path = self._path(node.function)
+        path = self._called(node.function)
         found_built_in = self.binder.function(path)
         if found_built_in is not None or len(path) > 1:
             return found_built_in
         from firesteel.sql.binder.calls import _named
 
         return _named(path[0])
+
+    def _called(self, name: str) -> tuple[str, ...]:
+        """What a function is called by, which may have the name that Flink's Table API has for one of SQL."""
+        path = self._path(name)
+        if len(path) > 1 or self.binder.function(path) is not None:
+            return path
+        in_sql = _IN_SQL.get(name) or re.sub("(?<=[a-z])(?=[A-Z])", "_", name).upper()
+        return path if self.binder.function((in_sql,)) is None else (in_sql,)
 
     @staticmethod
     def _path(name: str) -> tuple[str, ...]:
@@ -482,6 +491,9 @@ _HANDLERS: Final[dict[type[tree.Tree], Any]] = {
     tree.OverRef: Resolver.over,
     tree.FunctionCall: Resolver.function,
 }
+
+#: What SQL calls a function of the Table API, where that is not the same name with ``_`` between its words.
+_IN_SQL: Final = {"sum0": "$SUM0", "initCap": "INITCAP", "timestampDiff": "TIMESTAMPDIFF"}
 
 _SPECIAL: Final[dict[str, Any]] = {
     "$INTERVAL": Resolver.interval,

@@ -46,7 +46,7 @@ def show(node: Any) -> str:
         case tree.RowInterval(rows):
             return str(rows)
         case tree.SqlText(text):
-            return f"callSql({text!r})"
+            return f"[{text}]"
         case tree.Descriptor(names):
             return f"DESCRIPTOR({', '.join(names)})"
     return repr(node)

@@ -141,9 +141,7 @@ class Schema:
 
     def __str__(self) -> str:
         lines = [f"  {_shown(column)}" for column in self._declared.columns]
-        lines += [
-            f"  WATERMARK FOR `{w.column}` AS [{_text(w.expression)}]" for w in self._declared.watermarks
-        ]
+        lines += [f"  WATERMARK FOR `{w.column}` AS {_text(w.expression)}" for w in self._declared.watermarks]
         key = self._declared.primary_key
         if key is not None:
             columns = ", ".join(f"`{c}`" for c in key.columns)
@@ -190,14 +188,15 @@ def _expression(expression: Any) -> DeclaredExpression:
 
 
 def _text(expression: Any) -> str:
-    return expression if isinstance(expression, str) else str(expression.expression)
+    """As Flink shows it: what is not bound yet is in brackets."""
+    return f"[{expression}]" if isinstance(expression, str) else str(expression.expression)
 
 
 def _shown(column: DeclaredColumn) -> str:
+    name = f"`{column.name}`"
     if column.kind is ColumnKind.COMPUTED:
-        return f"`{column.name}` AS [{_text(column.expression)}]"
-    shown = f"`{column.name}` {column.data_type}"
+        return f"{name} AS {_text(column.expression)}"
     if column.kind is ColumnKind.METADATA:
-        shown += " METADATA" + (f" FROM '{column.metadata_key}'" if column.metadata_key else "")
-        shown += " VIRTUAL" if column.virtual else ""
-    return shown
+        key = f" FROM '{column.metadata_key}'" if column.metadata_key else ""
+        return f"{name} METADATA{key}{' VIRTUAL' if column.virtual else ''}"
+    return f"{name} {_text(column.data_type) if isinstance(column.data_type, str) else column.data_type}"

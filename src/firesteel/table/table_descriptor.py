@@ -63,7 +63,8 @@ class FormatDescriptor:
         return hash((self._format, tuple(sorted(self._options.items()))))
 
     def __str__(self) -> str:
-        return f"{self._format}[{self._options}]"
+        options = ", ".join(f"{key}={value}" for key, value in self._options.items())
+        return f"{self._format}[{{{options}}}]"
 
 
 class TableDescriptor:
