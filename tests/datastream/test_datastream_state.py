@@ -191,7 +191,8 @@ def test_directories_of_local_state_may_be_uris(caplog: pytest.LogCaptureFixture
     assert again.get_db_storage_paths() == paths, "the option has colons between its paths"
     assert not caplog.messages
     backend.set_db_storage_paths("file://disk/one")  # Flink passes over the host
-    assert backend.get_db_storage_paths() == ["/one"] and "'disk'" in caplog.text
+    assert backend.get_db_storage_paths() == ["/one"]
+    assert "'disk'" in caplog.text
     with pytest.raises(ProgramError, match="on the disk of the host"):
         backend.set_db_storage_paths("s3://bucket/state")
 
