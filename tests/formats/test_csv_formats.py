@@ -246,3 +246,15 @@ def test_quotes_are_doubled_with_an_escape_character_too(characters: tuple[str |
     for text, line in ESCAPED[characters].items():
         assert writing.build().serialize(Row(text, 5)) == line
         assert list(reading.build().deserialize(line)) == [text, 5]
+
+
+def test_a_row_within_a_row_is_one_field() -> None:
+    inner = Types.ROW([Types.INT(), Types.STRING(), Types.BOOLEAN()])
+    types = Types.ROW([Types.STRING(), inner])
+    write = CsvRowSerializationSchema.Builder(types).set_array_element_delimiter("/").build()
+    message = write.serialize(Row("a", Row(7, "x,y", True)))
+    assert message == b'a,"7/x,y/true"\n'
+    assert write.serialize(Row("a", Row(7, None, False))) == b"a,7//false\n"
+    read = CsvRowDeserializationSchema.Builder(types).set_array_element_delimiter("/").build()
+    row = read.deserialize(message)
+    assert (row[0], list(row[1])) == ("a", [7, "x,y", True])

@@ -97,8 +97,9 @@ def test_what_timeout_gives_must_be_a_list_too() -> None:
         def timeout(self, value: int) -> Any:
             return None
 
-    told = r"cannot be none\.\n +detail: Nothing\.timeout\(\) returned None"
-    with pytest.raises(JobExecutionError, match=told):
+    with pytest.raises(
+        JobExecutionError, match=r"cannot be none\.\n +detail: Nothing\.timeout\(\) returned None"
+    ):
         collect(async_wait(environment(1).from_collection([1]), Nothing(), timeout=Time.milliseconds(10)))
 
 

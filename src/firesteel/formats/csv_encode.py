@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from firesteel.common.errors import TypeMismatchError
-from firesteel.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
+from firesteel.common.typeinfo import BasicType, BasicTypeInfo, RowTypeInfo, TypeInformation
 from firesteel.formats.csv_columns import Column, element_type
 from firesteel.formats.csv_records import CsvDialect
 from firesteel.formats.java_format import formatter
@@ -70,6 +70,11 @@ def quoter(dialect: CsvDialect) -> Callable[[str], str]:
 
 
 def _cell(column: Column, quote: Callable[[str], str]) -> Callable[[Any], str]:
+    if isinstance(column.type, RowTypeInfo):
+        shows = [formatter(field) for field in column.type.get_field_types()]
+        return lambda row: quote(
+            column.separator.join("" if v is None else show(v) for show, v in zip(shows, row, strict=True))
+        )
     element = element_type(column.type)
     show = formatter(element or column.type)
     if element is not None:
