@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Row
+from firesteel.common import Row, RowKind
 from firesteel.common.errors import ProgramError
 from firesteel.table import DataTypes, UserDefinedType
 from tests.table.support import rows, tables
@@ -102,7 +102,7 @@ def test_what_a_row_has_beside_the_declared_fields_is_left_out() -> None:
     schema = DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT()), DataTypes.FIELD("r", inner)])
     with tables() as t:
         found = t.from_elements([Row(x=0, a=1, r=Row(y=0, b=2))], schema)
-        assert [(a, list(r)) for a, r in rows(found)] == [(1, [2])]
+        assert rows(found) == [(1, Row(2))]
 
 
 @pytest.mark.row("S-SQL-02")
@@ -114,3 +114,12 @@ def test_collected_floats_have_their_shortest_digits() -> None:
             (0.1, [1.23, None]),
             (None, None),
         ]
+
+
+def test_collected_rows_are_equal_to_rows_without_names() -> None:
+    with tables() as t, t.from_elements([(1, Row(2, "x"))], ["a", "r"]).execute().collect() as found:
+        (row,) = found
+        assert row == Row(1, Row(2, "x"))
+        assert Row(1, Row(2, "x")) == row
+        assert row != Row(1, Row(3, "x"))
+        assert row != Row.of_kind(RowKind.DELETE, 1, Row(2, "x"))

@@ -73,6 +73,17 @@ class _ResultRow(Row):
 
     __slots__ = ()
 
+    def __eq__(self, other: object) -> bool:
+        """As rows of results in PyFlink, which have no names: by values and kind."""
+        if not isinstance(other, Row):
+            return NotImplemented
+        return self._row_kind == other._row_kind and list(self._values) == list(other._values)
+
+    def __hash__(self) -> int:
+        plain = Row(*self._values)
+        plain._row_kind = self._row_kind
+        return hash(plain)
+
     def __repr__(self) -> str:
         return f"<Row({', '.join(map(repr, self._values))})>"
 
