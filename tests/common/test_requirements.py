@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common._requirements import Requirement, install_command, parse
+from firesteel.common._requirements import Requirement, declared, install_command, parse
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from tests.waiting import patience
@@ -49,6 +49,11 @@ def test_what_pyspark_asks_for_at_run_time_is_declared() -> None:
     pandas = [r for r in ours if r.package == "pandas"]
     assert len(pandas) == 2
     assert all(r.bounds.endswith("<3") for r in pandas)  # PySpark 4.3 warns of it at each start
+
+
+def test_what_is_for_another_python_is_not_asked_for() -> None:
+    lines = ("a>=1; python_version < '3.9'", 'a>=2; python_version >= "3.9"', "b>=3; extra == 'x'")
+    assert [(r.package, r.bounds) for r in declared(lines)] == [("a", ">=2"), ("b", ">=3")]
 
 
 def _oldest(requirement: Requirement) -> tuple[int, ...]:
