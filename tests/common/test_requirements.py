@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common._requirements import Requirement, install_command, parse
+from firesteel.common._requirements import Requirement, declared, install_command, parse
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from tests.waiting import patience
@@ -39,12 +39,21 @@ def test_building_a_program_loads_no_pandas() -> None:
 def test_what_pyspark_asks_for_at_run_time_is_declared() -> None:
     """PySpark names the versions in its extra ``sql``, and checks them when an epoch is planned."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    ours = {r.package: r for line in project["dependencies"] if (r := parse(line)) is not None}
+    ours = [r for line in project["dependencies"] if (r := parse(line)) is not None]
     for line in requires("pyspark") or []:
         theirs = parse(line)
         if theirs is not None and theirs.extra == "sql":
-            assert _oldest(ours[theirs.package]) >= _oldest(theirs), theirs.package
-    assert ours["pandas"].bounds.endswith("<3")  # PySpark 4.3 warns of it at each start
+            own = [r for r in ours if r.package == theirs.package]
+            assert own, theirs.package
+            assert all(_oldest(r) >= _oldest(theirs) for r in own), theirs.package
+    pandas = [r for r in ours if r.package == "pandas"]
+    assert len(pandas) == 2
+    assert all(r.bounds.endswith("<3") for r in pandas)  # PySpark 4.3 warns of it at each start
+
+
+def test_what_is_for_another_python_is_not_asked_for() -> None:
+    lines = ("a>=1; python_version < '3.9'", 'a>=2; python_version >= "3.9"', "b>=3; extra == 'x'")
+    assert [(r.package, r.bounds) for r in declared(lines)] == [("a", ">=2"), ("b", ">=3")]
 
 
 def _oldest(requirement: Requirement) -> tuple[int, ...]:

@@ -316,7 +316,7 @@ def test_a_record_that_does_not_fit_its_type_is_named(values: Any) -> None:
         schema.serialize_batch([Row("a", None), record])
 
 
-@pytest.mark.parametrize("levels", [1_000, 100_000])
+@pytest.mark.parametrize("levels", [20_000, 100_000])  # Python 3.11 reads up to 1,000, 3.12 and 3.13 10,000
 @pytest.mark.parametrize("field", [b"a", b"other"])
 def test_what_is_nested_too_deeply_is_a_bad_record(levels: int, field: bytes) -> None:
     type_info = Types.ROW_NAMED(["a"], [Types.STRING()])

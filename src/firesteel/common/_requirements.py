@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -48,6 +49,7 @@ def parse(line: str) -> Requirement | None:
     return Requirement(package, bounds, None if extra is None else extra[1], parts or "")
 
 
+_PYTHON: Final = re.compile(r"""python_version\s*([<>=!~]+)\s*["']([\d.]+)["']""")
 _COMPARED: Final[dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]]] = {
     ">=": lambda there, bound: there >= bound,
     "<=": lambda there, bound: there <= bound,
@@ -74,13 +76,20 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def declared(lines: Sequence[str] | None = None) -> list[Requirement]:
-    """The requirements in *lines* of metadata; None: those that firesteel was installed with."""
+    """The requirements in *lines* of metadata that are for this Python; None: those that firesteel was
+    installed with."""
     if lines is None:
         try:
             lines = requires("firesteel") or []
         except PackageNotFoundError:  # a bare source tree on the path
             lines = []
-    return [found for line in lines if (found := parse(line)) is not None]
+    here = [line for line in lines if _is_for_this_python(line)]
+    return [found for line in here if (found := parse(line)) is not None]
+
+
+def _is_for_this_python(line: str) -> bool:
+    this = ".".join(map(str, sys.version_info[:2]))
+    return all(satisfies(this, operator + version) for operator, version in _PYTHON.findall(line))
 
 
 def install_command(extra: str, otherwise: str) -> str:
