@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.columns import Columns, as_values
@@ -92,22 +93,23 @@ class LinesReader(SourceReader):
 
     def _blocks(
         self, opened: OpenText, file: FileRange, position: int, count: int, room: int
-    ) -> Iterator[_Block]:
-        """Yield blocks up to the first that is not usual, or that no record or byte is left for."""
+    ) -> Iterator[Callable[[], _Block]]:
+        """Cut the file into blocks, up to the first that no record or byte is left for; a line counts as a
+        record, though it may be empty. What is yielded reads a block."""
         while count > 0 and room > 0:
             size = max(_SMALL, min(_BLOCK, room, count * 256))
             block, is_last = next(line_blocks(opened.source, file, position, size))
-            lines = block
-            if count < len(block):  # else it cannot have too many
-                lines, _ = some_lines(block, 0, count)
-            columns = self._read_block(lines)
+            lines, found = some_lines(block, 0, count)
             position += len(lines)
             is_last = is_last and len(lines) == len(block)
-            yield _Block(columns, position, is_last)
-            if columns is None or is_last:
+            yield partial(self._block, lines, position, is_last)
+            if is_last:
                 return
-            count -= len(columns)
+            count -= found
             room -= max(1, len(lines))
+
+    def _block(self, lines: bytes, position: int, is_last: bool) -> _Block:
+        return _Block(self._read_block(lines), position, is_last)
 
     def _as_rows(self, range_: ReadRange) -> Iterator[Chunk]:
         for chunk in self._rows.read(range_):
