@@ -300,6 +300,26 @@ def test_data_frames_come_and_go() -> None:
         assert sorted(counted["c"]) == [1, 1, 1]
 
 
+def test_the_frame_of_pandas_has_units_and_zones_of_the_columns() -> None:
+    with tables() as t:
+        t.get_config().set("table.local-time-zone", "America/New_York")
+        query = (
+            "SELECT CAST(TIMESTAMP '2020-01-02 03:04:05.123' AS TIMESTAMP(0)) AS s,"
+            " CAST(TIMESTAMP '2020-01-02 03:04:05.123' AS TIMESTAMP(6)) AS us,"
+            " TO_TIMESTAMP_LTZ(1577934245123, 3) AS ltz,"
+            " CAST(TO_TIMESTAMP_LTZ(1577934245123, 3) AS TIMESTAMP_LTZ(0)) AS ltz0"
+        )
+        made = t.sql_query(query).to_pandas()
+        assert [str(d) for d in made.dtypes] == [
+            "datetime64[s]",
+            "datetime64[us]",
+            "datetime64[ms, America/New_York]",
+            "datetime64[s, America/New_York]",
+        ]
+        assert made["ltz"][0].isoformat(timespec="milliseconds") == "2020-01-01T22:04:05.123-05:00"
+        assert made["ltz"][0] == pd.Timestamp(1577934245123, unit="ms", tz="UTC")
+
+
 def test_a_wrong_column_is_named_with_those_that_there_are() -> None:
     with tables() as t, pytest.raises(Exception, match=r"nam.*\n?.*(id|name|n)"):
         people(t).select(col("nam"))

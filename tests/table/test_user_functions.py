@@ -12,7 +12,9 @@ import pytest
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.time import Instant
+from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
+from firesteel.datastream.functions import ProcessFunction
 from firesteel.table import DataTypes, Schema
 from firesteel.table.expressions import col
 from firesteel.table.udf import (
@@ -177,18 +179,55 @@ def test_maps_of_a_stream_are_maps() -> None:
         assert rows(t.from_data_stream(stream)) == [({"a": 1},), ({"b": 2, "f0": 3},)]
 
 
-def test_a_stream_has_the_columns_of_its_schema_by_name_or_by_place() -> None:
+def test_a_stream_has_the_columns_of_its_schema_by_place() -> None:
     with tables() as t:
         query = t.sql_query("SELECT 1 AS a, CAST(2 AS BIGINT) AS b")
-        named = Schema.new_builder().column("b", "BIGINT").column("a", "BIGINT").build()
-        placed = Schema.new_builder().column("x", "BIGINT").column("y", "BIGINT").build()
+        swapped = Schema.new_builder().column("b", "BIGINT").column("a", "BIGINT").build()
+        placed = Schema.new_builder().column("x", "BIGINT").column("b", "BIGINT").build()
         narrow = Schema.new_builder().column("a", "INT").column("b", "INT").build()
-        with t.to_changelog_stream(query, named).execute_and_collect() as found:
-            assert list(found) == [Row(b=2, a=1)]
+        fewer = Schema.new_builder().column("a", "INT").build()
+        with t.to_changelog_stream(query, swapped).execute_and_collect() as found:
+            assert list(found) == [Row(b=1, a=2)]
         with t.to_changelog_stream(query, placed).execute_and_collect() as found:
-            assert list(found) == [Row(x=1, y=2)]
-        with pytest.raises(FiresteelError, match="do not match"):
-            t.to_changelog_stream(query, narrow)
+            assert list(found) == [Row(x=1, b=2)]
+        for wrong in (narrow, fewer):
+            with pytest.raises(FiresteelError, match="do not match"):
+                t.to_changelog_stream(query, wrong)
+
+
+class Stamped(ProcessFunction):
+    def process_element(self, value: Row, ctx: ProcessFunction.Context) -> Iterator[tuple[Row, int | None]]:
+        yield value, ctx.timestamp()
+
+
+def test_the_rowtime_of_a_schema_is_the_timestamp_of_the_records_and_no_field() -> None:
+    with tables() as t:
+        query = t.sql_query("SELECT 1 AS a, TO_TIMESTAMP_LTZ(7, 3) AS ts")
+        schema = (
+            Schema.new_builder().column("x", "INT").column_by_metadata("ts", "TIMESTAMP_LTZ(3)", "rowtime")
+        )
+        only = Schema.new_builder().column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)")
+        for declared, wanted in ((schema.build(), Row(x=1)), (only.build(), Row(a=1))):
+            stream = t.to_changelog_stream(query, declared)
+            with stream.process(Stamped()).execute_and_collect() as found:
+                assert list(found) == [(wanted, 7)]
+        empty = t.sql_query("SELECT 1 AS a, CAST(NULL AS TIMESTAMP_LTZ(3)) AS ts")
+        with pytest.raises(FiresteelError, match="NOT NULL"):
+            list(t.to_changelog_stream(empty, schema.build()).execute_and_collect())
+
+
+def test_the_rowtime_and_proctime_of_a_stream_are_named_by_expressions() -> None:
+    with tables() as t:
+        stream = t._session.environment.from_collection(
+            [Row(1, "a")], Types.ROW_NAMED(["id", "n"], [Types.INT(), Types.STRING()])
+        )
+        made = t.from_data_stream(stream, col("n"), col("id"), col("rt").rowtime, col("pt").proctime)
+        assert str(made.get_resolved_schema()).splitlines()[1:-1] == [
+            "  `n` STRING,",
+            "  `id` INT,",
+            "  `rt` TIMESTAMP(3) *ROWTIME*,",
+            "  `pt` TIMESTAMP_LTZ(3) NOT NULL *PROCTIME*",
+        ]
 
 
 class Dice(ScalarFunction):

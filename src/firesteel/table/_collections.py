@@ -275,15 +275,18 @@ def _left(columns: Columns) -> Columns:
 
 
 def to_pandas(row: t.RowType, parts: Iterator[Columns], zone: str) -> Any:
-    """A DataFrame; instants are shown in the session's zone, without it."""
+    """A DataFrame; instants are in the session's zone."""
     import pandas as pd
 
     table = final_arrow(row, parts)
     series = {}
     for i, (name, data_type) in enumerate(zip(row.names, row.types, strict=True)):
-        column = table.column(i).to_pandas()
+        array = table.column(i)
+        if isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType) and not data_type.precision:
+            array = array.cast(pa.timestamp("s", array.type.tz))
+        column = array.to_pandas()
         if isinstance(data_type, t.LocalZonedTimestampType):
-            column = column.dt.tz_convert(zone).dt.tz_localize(None)
+            column = column.dt.tz_convert(zone)
         series[i] = column.rename(name)
     return pd.concat(series.values(), axis=1) if series else pd.DataFrame(index=range(table.num_rows))
 

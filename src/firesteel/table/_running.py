@@ -216,30 +216,42 @@ def started(session: Session, sinks: Sequence[l.Sink], job_name: str) -> Any:
 
 
 def stream_of(
-    session: Session, node: l.Node, mode: frozenset[str], schema: ResolvedSchema | None = None, name: str = ""
+    session: Session,
+    node: l.Node,
+    mode: frozenset[str],
+    schema: ResolvedSchema | None = None,
+    name: str = "",
+    stamp: int | None = None,
 ) -> DataStream:
     """The rows of a query as records of the program.
 
     :param mode: the kinds of rows that the stream may have.
+    :param stamp: the column that is the timestamp of the records, and no field of them.
     """
     sink = query_sink(session, node, name or session.anonymous("datastream_sink"), mode, schema)
     plan = session.physical(sink)
     env = session.environment
     with env._all_or_nothing():
         rows = session.translator(plan).translate(plan)
-        made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"})
+        made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"}, stamp)
     return DataStream(env, made)
 
 
 def to_rows(
-    session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
+    session: Session,
+    rows: Transformation,
+    query: t.RowType,
+    row: t.RowType,
+    kinds: bool,
+    stamp: int | None = None,
 ) -> Transformation:
     """:param query: the row of the plan: which of its columns are still rowtimes. :param row: that of the
-    records, with the same columns in their types."""
+    records, with the same columns in their types. :param stamp: as ``stream_of`` has it."""
     rowtimes = [i for i, d in enumerate(query.types) if t.is_rowtime(d)]
     inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
-    stamps = rowtimes[0] if inserter and rowtimes else None
-    if inserter and len(rowtimes) > 1:
+    stamps = stamp if stamp is not None else rowtimes[0] if inserter and rowtimes else None
+    records = t.RowType(fields=tuple(f for i, f in enumerate(row.fields) if i != stamp))
+    if stamp is None and inserter and len(rowtimes) > 1:
         raise TableException(
             "The query contains more than one rowtime attribute column "
             f"[{', '.join(query.names[i] for i in rowtimes)}] for writing into a stream.",
@@ -250,8 +262,8 @@ def to_rows(
         name="TableToDataStream",
         created_at=call_site(),
         input=rows,
-        operator=specs.ToRows(input=row, kinds=kinds, rowtime=stamps),
-        output_type=type_info_of(row) if row.fields else Types.ROW([]),
+        operator=specs.ToRows(input=row, kinds=kinds, rowtime=stamps, keeps_rowtime=stamp is None),
+        output_type=type_info_of(records) if records.fields else Types.ROW([]),
     )
     made.uid = f"{rows.uid}-rows" if rows.uid is not None else None
     if made.uid is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from firesteel.common.errors import ProgramError
@@ -12,6 +13,7 @@ from firesteel.sql import logical as l, types as t
 from firesteel.sql.expressions import Call, Expression, InputRef, identity
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.schema import (
+    Column,
     ColumnKind,
     DeclaredColumn,
     DeclaredSchema,
@@ -52,7 +54,7 @@ def with_fields(env: Any, stream: Any, fields: list[Any]) -> Any:
                         target, ColumnKind.METADATA, t.TimestampType(3), metadata_key="rowtime", virtual=True
                     )
                 )
-                marks.append(DeclaredWatermark(target, "SOURCE_WATERMARK()"))
+                marks.append(DeclaredWatermark(target, _of_source))
             order.append(target)
             continue
         if not isinstance(inner, tree.Column):
@@ -69,6 +71,11 @@ def with_fields(env: Any, stream: Any, fields: list[Any]) -> Any:
     return Table(projected(node, identity(node.row), order), env)
 
 
+def _of_source(row: t.RowType, binder: Any) -> Expression:
+    """The watermarks of the stream, for a TIMESTAMP: in SQL ``SOURCE_WATERMARK()`` is a TIMESTAMP_LTZ."""
+    return Call("SOURCE_WATERMARK", (), t.TimestampType(3))
+
+
 def _is_time(node: tree.Tree) -> bool:
     return isinstance(node.operand if isinstance(node, tree.Alias) else node, tree.WindowProperty)
 
@@ -78,36 +85,43 @@ def _source_name(node: tree.Tree) -> str | None:
     return inner.name if isinstance(inner, tree.Column) else None
 
 
-def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSchema]:
-    """The query with the columns of a target schema, found by their names, else by their places.
+def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSchema, int | None]:
+    """The query with the columns of a target schema, found by their places, as those of a sink are; and
+    which of them is the timestamp of the records (the metadata column ``rowtime``).
 
-    :raises TableException: there is no such column, or its values do not go where those of the schema do.
+    :raises TableException: there are more or fewer columns, or values do not go where those of the schema do.
     """
     columns = [c for c in schema.columns if c.is_persisted]
-    stamps = [c for c in columns if c.kind is ColumnKind.METADATA]
-    if stamps and any(c.key != "rowtime" for c in stamps):
+    stamps = [i for i, c in enumerate(columns) if c.kind is ColumnKind.METADATA]
+    if any(columns[i].key != "rowtime" for i in stamps) or len(stamps) > 1:
         raise TableException(
-            "The only metadata column of a stream is 'rowtime'.", detail=", ".join(c.key for c in stamps)
+            "The only metadata column of a stream is 'rowtime'.",
+            detail=", ".join(columns[i].key for i in stamps),
         )
-    if not columns:
-        return node, ResolvedSchema.of(_plain(node.row), schema.primary_key)
-    names = node.row.names
-    by_name = any(column.name in names for column in columns) or len(columns) != len(names)
+    if len(stamps) == len(columns):  # no fields are declared: those of the query
+        own = _plain(node.row)
+        rest = max(0, len(own.fields) - len(stamps))
+        declared = [Column(f.name, f.data_type) for f in own.fields[:rest]]
+        stamps = [len(declared)] if stamps else []
+        columns = [*declared, *columns]
+    if len(columns) != len(node.row.fields):
+        raise _mismatch(
+            f"the query has {len(node.row.fields)} columns ({', '.join(node.row.names)}), "
+            f"declared are {len(columns)} ({', '.join(c.name for c in columns)})"
+        )
+    for i in stamps:  # the timestamp of a record is never NULL
+        columns[i] = replace(columns[i], data_type=columns[i].data_type.not_null())
     expressions: list[Expression] = []
-    for place, column in enumerate(columns):
-        if by_name and column.name not in names:
-            raise _mismatch(f"the query has no column {column.name!r}, but {', '.join(names)}")
-        index = names.index(column.name) if by_name else place
-        own = node.row.types[index]
+    for index, column in enumerate(columns):
+        own_type = node.row.types[index]
         # A NULL in a column that is NOT NULL is refused when it comes, as in a table.
-        if not implicitly_castable(own, column.data_type.with_nullability(True)):
-            raise _mismatch(f"column {column.name!r} is {own}, declared is {column.data_type}")
-        expressions.append(_fitted(InputRef(index, node.row.types[index]), column.data_type))
+        if not implicitly_castable(own_type, column.data_type.with_nullability(True)):
+            raise _mismatch(f"column {column.name!r} is {own_type}, declared is {column.data_type}")
+        expressions.append(_fitted(InputRef(index, own_type), column.data_type))
     row = t.RowType.of([c.name for c in columns], [e.type for e in expressions])
     made = l.Project(row=row, input=node, expressions=tuple(expressions))
-    return made, ResolvedSchema.of(
-        t.RowType.of([c.name for c in columns], [c.data_type for c in columns]), schema.primary_key
-    )
+    wanted = t.RowType.of([c.name for c in columns], [c.data_type for c in columns])
+    return made, ResolvedSchema.of(wanted, schema.primary_key), stamps[0] if stamps else None
 
 
 def _mismatch(why: str) -> TableException:

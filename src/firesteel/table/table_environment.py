@@ -300,7 +300,11 @@ class StreamTableEnvironment(TableEnvironment):
     def to_changelog_stream(
         self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
     ) -> DataStream:
-        """The changes of a table as a stream of rows with kinds."""
+        """The changes of a table as a stream of rows with kinds.
+
+        :param target_schema: columns for those of the table, by their places. A metadata column ``rowtime``
+            is the timestamp of the records.
+        """
         from firesteel.table._stream_fields import to_schema
 
         node = _require_table(table)._node
@@ -308,8 +312,8 @@ class StreamTableEnvironment(TableEnvironment):
         if target_schema is None:
             return running.stream_of(self._session, node, mode)
         schema = resolve_schema(self._session.binder(), target_schema._declared)
-        node, schema = to_schema(node, schema)
-        return running.stream_of(self._session, node, mode, schema)
+        node, schema, stamp = to_schema(node, schema)
+        return running.stream_of(self._session, node, mode, schema, stamp=stamp)
 
     def to_append_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
         """The rows of a table as records of a type; the table must not change rows."""

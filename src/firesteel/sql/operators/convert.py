@@ -160,7 +160,9 @@ class ToRowsOperator(BaseOperator):
     def __init__(self, program: OperatorProgram, spec: ToRows) -> None:
         super().__init__(program)
         self._spec = spec
-        self._names = list(spec.input.names)
+        gone = None if spec.keeps_rowtime else spec.rowtime
+        self._places = [i for i in range(len(spec.input.fields)) if i != gone]
+        self._names = [spec.input.names[i] for i in self._places]
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         columns: Any = batch.values
@@ -176,7 +178,8 @@ class ToRowsOperator(BaseOperator):
 
     def _rows(self, columns: Columns) -> list[Row]:
         spec = self._spec
-        fields = [objects_of(a, f.data_type) for a, f in zip(columns.arrays, spec.input.fields, strict=True)]
+        types = spec.input.types
+        fields = [objects_of(columns.arrays[i], types[i]) for i in self._places]
         lists = [list(r) for r in zip(*fields, strict=True)] if fields else [[] for _ in range(len(columns))]
         rows = _make_rows(lists, self._names)
         if columns.kinds is not None:

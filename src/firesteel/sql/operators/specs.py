@@ -54,11 +54,13 @@ class ToRows(OperatorSpec):
 
     :param kinds: rows have their kind; False: a row that is not an INSERT fails the job.
     :param rowtime: the column that becomes the timestamp of the record. None: records have none.
+    :param keeps_rowtime: whether that column is a field of the Row, too.
     """
 
     input: RowType
     kinds: bool = True
     rowtime: int | None = None
+    keeps_rowtime: bool = True
 
 
 # ---- one row to rows
