@@ -22,8 +22,10 @@ __all__ = [
     "Columns",
     "LateArrays",
     "as_values",
+    "beside",
     "columns_in",
     "objects",
+    "taker",
 ]
 
 # The numbers of common.types.RowKind.
@@ -70,6 +72,21 @@ class LateArrays(Sequence[pa.Array]):
 
     def __reduce__(self) -> Any:
         return tuple, (tuple(self),)
+
+
+def beside(first: Sequence[pa.Array], second: Sequence[pa.Array]) -> LateArrays:
+    """The columns of *first*, and behind them those of *second*."""
+    width = len(first)
+    return LateArrays(width + len(second), lambda i: first[i] if i < width else second[i - width])
+
+
+def taker(places: np.ndarray[Any, Any]) -> Callable[[pa.Array], pa.Array]:
+    """What takes the rows at *places* of a column; those from the first one on without a copy."""
+    count = len(places)
+    if np.array_equal(places, np.arange(count)):
+        return lambda array: array.slice(0, count)
+    at = pa.array(places)
+    return lambda array: array.take(at)
 
 
 class Columns:

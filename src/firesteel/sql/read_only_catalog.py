@@ -41,6 +41,9 @@ class ReadOnlyCatalog:
     def list_databases(self) -> list[str]:
         raise NotImplementedError
 
+    def list_tables(self, database: str) -> list[str]:
+        raise NotImplementedError
+
     def database_exists(self, name: str) -> bool:
         return name in self.list_databases()
 
@@ -148,5 +151,9 @@ class ReadOnlyCatalog:
             hint=instead or f"do it in {self._home}",
         )
 
-    def _missing(self, what: str, database: str, name: str) -> ObjectNotFoundError:
-        return MISSING[what](f"{what} {database}.{name} does not exist in Catalog {self.name}.")
+    def _no_table(self, database: str, name: str) -> ObjectNotFoundError:
+        hint = f"its tables are {', '.join(self.list_tables(database))}"
+        return self._missing("Table (or view)", database, name, hint)
+
+    def _missing(self, what: str, database: str, name: str, hint: str | None = None) -> ObjectNotFoundError:
+        return MISSING[what](f"{what} {database}.{name} does not exist in Catalog {self.name}.", hint=hint)

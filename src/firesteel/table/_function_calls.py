@@ -131,7 +131,7 @@ def _local(value: Any, zone: ZoneInfo) -> Any:
 
 
 def _has_instants(data_type: t.DataType) -> bool:
-    return isinstance(data_type, t.LocalZonedTimestampType) or any(map(_has_instants, data_type.children))
+    return any(isinstance(part, t.LocalZonedTimestampType) for part in data_type.walk())
 
 
 def _objects(argument: Any, data_type: t.DataType, length: int, zone: str) -> Iterable[Any]:

@@ -102,7 +102,7 @@ def _without_names(value: Any, data_type: Any) -> Any:
 
 
 def _has(kind: type[DataType], data_type: DataType) -> bool:
-    return isinstance(data_type, kind) or any(_has(kind, child) for child in data_type.children)
+    return any(isinstance(part, kind) for part in data_type.walk())
 
 
 def _values(array: Any, data_type: DataType) -> list[Any]:

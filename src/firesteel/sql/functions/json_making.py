@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from firesteel.sql import json_text as j, type_rules as r, types as t
 from firesteel.sql.context import CallSite
@@ -100,32 +100,29 @@ def _split(operands: Sequence[Expression], default: str) -> tuple[list[Expressio
     return list(operands), default
 
 
-def _is_json(operand: Expression) -> bool:
+def _is_json(operand: Expression) -> TypeGuard[Call]:
     return isinstance(operand, Call) and operand.function == "JSON"
 
 
-def _made(name: str, values: list[Expression], nulls: str, keys: int = 0) -> Expression:
-    """The call; its first operand says what to do with NULLs, the second which values are JSON already.
-
-    :param keys: 2: every second operand is a key, which JSON() is not.
-    """
-    from firesteel.sql.functions.calls import InvalidCallError, symbol
+def _made(name: str, values: list[Expression], nulls: str) -> Expression:
+    """The call; its first operand says what to do with NULLs, the second which values are JSON already."""
+    from firesteel.sql.functions.calls import symbol
 
     raw = tuple(i for i, v in enumerate(values) if _raw_json(v))
-    if keys and any(map(_is_json, values[::keys])):
-        raise InvalidCallError(_ONLY_A_VALUE, hint="the key is a text: write it without JSON()")
-    inner = [v.operands[0] if isinstance(v, Call) and v.function == "JSON" else v for v in values]
+    inner = [v.operands[0] if _is_json(v) else v for v in values]
     return Call(name, (symbol(nulls), symbol(raw), *inner), STRING.not_null())
 
 
 def _object(*operands: Expression) -> Expression:
+    from firesteel.sql.functions.calls import InvalidCallError, invalid
+
     values, nulls = _split(operands, "NULL")
     keys = values[::2]
     if len(values) % 2 or not all(isinstance(k.type, r.CHARACTER) for k in keys):
-        from firesteel.sql.functions.calls import invalid
-
         raise invalid(FUNCTIONS.named("JSON_OBJECT"), values)
-    return _made("JSON_OBJECT", values, nulls, keys=2)
+    if any(map(_is_json, keys)):
+        raise InvalidCallError(_ONLY_A_VALUE, hint="the key is a text: write it without JSON()")
+    return _made("JSON_OBJECT", values, nulls)
 
 
 def _array(*operands: Expression) -> Expression:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays, beside
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.appended_side import AppendedSide
@@ -60,14 +60,10 @@ class _RegularJoin(TwoInputColumnsOperator):
     @staticmethod
     def _beside(rows: Columns, pairs: Candidates, own: Array, held: Array, input_index: int) -> LateArrays:
         """The columns of both sides: of rows of the batch, and of held ones."""
-        mine, others = (rows.arrays, pa.array(own)), (pairs.arrays, pa.array(held))
-        (left, at_left), (right, at_right) = (mine, others) if input_index == 0 else (others, mine)
-        width = len(left)
-
-        def make(i: int) -> pa.Array:
-            return left[i].take(at_left) if i < width else right[i - width].take(at_right)
-
-        return LateArrays(width + len(right), make)
+        at, at_held = pa.array(own), pa.array(held)
+        mine = LateArrays(len(rows.arrays), lambda i: rows.arrays[i].take(at))
+        others = LateArrays(len(pairs.arrays), lambda i: pairs.arrays[i].take(at_held))
+        return beside(mine, others) if input_index == 0 else beside(others, mine)
 
 
 class InnerJoinOperator(_RegularJoin):

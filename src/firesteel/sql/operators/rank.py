@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns, LateArrays, beside
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import KeyedColumnsOperator
@@ -144,13 +144,10 @@ class RankOperator(KeyedColumnsOperator):
         if not len(items):
             return
         # Many rows leave for each that comes, so what they are is not looked up before somebody asks.
-        rows = _rows_of(items, first, columns, self._kept)
-        arrays = rows
+        arrays = _rows_of(items, first, columns, self._kept)
         if self.spec.output_number:
-            number, width = self.spec.output.types[-1], len(rows)
-            arrays = LateArrays(
-                width + 1, lambda i: rows[i] if i < width else from_numbers(ranks, None, number)
-            )
+            number = self.spec.output.types[-1]
+            arrays = beside(arrays, LateArrays(1, lambda _: from_numbers(ranks, None, number)))
         self.emit(Columns(arrays, len(items), kinds if kinds.any() else None))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.common.columns import LateArrays
+from firesteel.common.columns import LateArrays, taker
 
 __all__ = ["RowLog"]
 
@@ -122,10 +122,8 @@ def _start(ends: Array, piece: int) -> int:
 
 def _taker_of(arrays: Sequence[pa.Array], rows: Array) -> Callable[[int], pa.Array]:
     """The same of one piece."""
-    if len(rows) == len(arrays[0]) and np.array_equal(rows, np.arange(len(rows))):
-        return arrays.__getitem__
-    places = pa.array(rows)
-    return lambda column: arrays[column].take(places)
+    take = taker(rows)
+    return lambda column: take(arrays[column])
 
 
 def _copied(array: pa.Array) -> pa.Array:

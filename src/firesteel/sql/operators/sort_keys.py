@@ -61,15 +61,19 @@ def _is_whole(data_type: t.DataType) -> bool:
     return bool(pa.types.is_integer(arrow_type(data_type)))
 
 
-def _whole_numbers(array: pa.Array, ascending: bool) -> list[int]:
-    """What the values of a column without nulls are compared by."""
-    values = array.to_numpy()
+def _numbers(array: pa.Array, ascending: bool) -> Array | None:
+    """What the values of a column of whole numbers without nulls are compared by; None: one of them has no
+    negative of 64 bits."""
+    values: Array = array.to_numpy().astype(np.int64, copy=False)
     if ascending:
-        return values.tolist()  # type: ignore[no-any-return]
-    numbers = values.astype(np.int64)
-    if len(numbers) and numbers.min() == _LEAST:  # it has no negative of 64 bits
-        return [-value for value in numbers.tolist()]
-    return (-numbers).tolist()  # type: ignore[no-any-return]
+        return values
+    return None if len(values) and values.min() == _LEAST else -values
+
+
+def _whole_numbers(array: pa.Array, ascending: bool) -> list[int]:
+    numbers = _numbers(array, ascending)
+    found: list[int] = [-v for v in array.to_pylist()] if numbers is None else numbers.tolist()
+    return found
 
 
 class SortKeys:
@@ -92,10 +96,7 @@ class SortKeys:
         index, _, _, ascending, is_whole = self._parts[0]
         if not is_whole or arrays[index].null_count:
             return None
-        values: Array = arrays[index].to_numpy().astype(np.int64, copy=False)
-        if ascending:
-            return values
-        return None if len(values) and values.min() == _LEAST else -values
+        return _numbers(arrays[index], ascending)
 
     def of_columns(self, arrays: Sequence[pa.Array], count: int) -> list[Any]:
         """Of all rows."""

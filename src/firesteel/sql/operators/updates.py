@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns, LateArrays
+from firesteel.common.columns import (
+    DELETE,
+    INSERT,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    Columns,
+    LateArrays,
+    beside,
+    taker,
+)
 
 __all__ = ["Changes", "changelog", "changelog_within", "changes", "differ"]
 
@@ -54,20 +63,16 @@ def changelog(
     """
     count = len(existed)
     found = changes(existed, exists, changed, update_before)
-    leading, take = len(keys), _taker(found.rows)
+    take = taker(found.rows)
     if found.none_before:
-        every = [*keys, *after]
+        every = beside(keys, after)
         if len(found.rows) == count:
             return Columns(every, count, found.kinds)
         return Columns(LateArrays(len(every), lambda i: take(every[i])), len(found.rows), found.kinds)
     both = pa.array(found.rows + found.is_after * count)
-
-    def make(i: int) -> pa.Array:
-        if i < leading:
-            return take(keys[i])
-        return pa.concat_arrays([before[i - leading], after[i - leading]]).take(both)
-
-    return Columns(LateArrays(leading + len(after), make), len(found.rows), found.kinds)
+    leading = LateArrays(len(keys), lambda i: take(keys[i]))
+    rows = LateArrays(len(after), lambda i: pa.concat_arrays([before[i], after[i]]).take(both))
+    return Columns(beside(leading, rows), len(found.rows), found.kinds)
 
 
 def changelog_within(
@@ -86,20 +91,10 @@ def changelog_within(
     """
     found = changes(existed, exists, changed, update_before)
     places = np.where(found.is_after, after[found.rows], before[found.rows])
-    leading, of_keys, of_rows = len(keys), _taker(found.rows), _taker(places)
-
-    def make(i: int) -> pa.Array:
-        return of_keys(keys[i]) if i < leading else of_rows(rows[i - leading])
-
-    return Columns(LateArrays(leading + len(rows), make), len(places), found.kinds)
-
-
-def _taker(places: Array) -> Callable[[pa.Array], pa.Array]:
-    count = len(places)
-    if np.array_equal(places, np.arange(count)):
-        return lambda array: array.slice(0, count)
-    at = pa.array(places)
-    return lambda array: array.take(at)
+    of_keys, of_rows = taker(found.rows), taker(places)
+    leading = LateArrays(len(keys), lambda i: of_keys(keys[i]))
+    taken = LateArrays(len(rows), lambda i: of_rows(rows[i]))
+    return Columns(beside(leading, taken), len(places), found.kinds)
 
 
 class Changes(NamedTuple):

@@ -91,16 +91,14 @@ class Cursor:
         """Flink's ``Encountered "x" at line 1, column 2``."""
         token = token or self.token
         place = Place(self.sql, token.start, token.end)
-        line, column = place.line_and_column
         text = self.sql[token.start : token.end + 1] or token.text
         said = f'Encountered "{text}"'
         if token.kind == WORD and token.text in SQL92 and expected in _PLACES_OF_NAMES:
             said = f"Incorrect syntax near the keyword '{text}'"
-        raise SqlParserError(
-            f"SQL parse failed. {said} at line {line}, column {column}.",
-            line=line,
-            column=column,
-            detail=(f"expected {expected} in" if expected else "") + place.marked,
+        raise SqlParserError.at(
+            place,
+            f"SQL parse failed. {said} at {place.where}.",
+            detail=f"expected {expected} in" if expected else "",
             hint=_hint(token),
         )
 
@@ -140,9 +138,7 @@ class Cursor:
             return _unescape(token.text, escape)
         except ValueError as error:
             place = Place(self.sql, token.start, token.end)
-            line, column = place.line_and_column
-            message = f"SQL parse failed. {error}"
-            raise SqlParserError(message, line=line, column=column, detail=place.marked) from None
+            raise SqlParserError.at(place, f"SQL parse failed. {error}") from None
 
     def integer(self) -> int:
         sign = -1 if self.take("-") else 1

@@ -21,6 +21,12 @@ class SqlParserError(ProgramError):
         self.line = line
         self.column = column
 
+    @classmethod
+    def at(cls, place: Place, message: str, *, detail: str = "", hint: str | None = None) -> SqlParserError:
+        """The error of what stands there, which is shown behind *detail*."""
+        line, column = place.line_and_column
+        return cls(message, line=line, column=column, detail=detail + place.marked, hint=hint)
+
 
 class SqlValidationError(ProgramError):
     """SQL that can be read and means nothing: unknown names, types that do not fit, what is not
@@ -44,6 +50,12 @@ class Place:
     def line_and_column(self) -> tuple[int, int]:
         """Return those of the first character, counted from 1."""
         return self._at(self.start)
+
+    @property
+    def where(self) -> str:
+        """The same in words."""
+        line, column = self.line_and_column
+        return f"line {line}, column {column}"
 
     @property
     def span(self) -> str:

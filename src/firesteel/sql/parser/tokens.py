@@ -93,12 +93,9 @@ def tokenize(sql: str, tokenizer: Any) -> list[Token]:
     except TokenError as error:
         start = _unclosed(sql)
         place = Place(sql, start, start)
-        line, column = place.line_and_column
-        raise SqlParserError(
-            f"SQL parse failed. Lexical error at line {line}, column {column}.",
-            line=line,
-            column=column,
-            detail=place.marked,
+        raise SqlParserError.at(
+            place,
+            f"SQL parse failed. Lexical error at {place.where}.",
             hint="a quote or a comment that begins here is not closed",
         ) from error
     tokens = list(_without_joined([t for t in raw if t.token_type is not TokenType.HINT], sql))
@@ -146,12 +143,9 @@ def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:
     text = token.text
     if token.token_type is TokenType.UNKNOWN or (kind == WORD and not _WORD_START.match(text)):
         place = Place(sql, token.start, token.end)
-        line, column = place.line_and_column
-        raise SqlParserError(
-            f'SQL parse failed. Lexical error at line {line}, column {column}.  Encountered: "{text[0]}".',
-            line=line,
-            column=column,
-            detail=place.marked,
+        raise SqlParserError.at(
+            place,
+            f'SQL parse failed. Lexical error at {place.where}.  Encountered: "{text[0]}".',
             hint="names are quoted with backticks, texts with single quotes" if text[0] == '"' else None,
         )
     hint = _HINT.match(sql, token.end + 1) if next_start > token.end + 4 else None

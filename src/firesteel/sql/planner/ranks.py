@@ -29,7 +29,6 @@ from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import (
     BigIntType,
     BitmapType,
-    DataType,
     IntType,
     MapType,
     MultisetType,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["deduplications", "filter_of_rank", "over", "project_of_rank", "sort"]
 
 RANKS: Final = frozenset(("ROW_NUMBER", "RANK", "DENSE_RANK"))
+_WITHOUT_ORDER: Final = (MapType, MultisetType, BitmapType, VariantType)
 
 
 # ---- Top-N
@@ -356,21 +356,15 @@ def over(planner: Planner, node: l.Over) -> p.Physical:
 
 def _check_order(order: Sequence[Ordering], node: l.Node, place: Place | None) -> None:
     """Of values of some types there is no order, nor of what has such values in it."""
-    for ordering in order:
-        found = _without_order(node.row.types[ordering.index])
-        if found is not None:
-            raise unsupported(
-                f"Type({found}) is not an orderable data type, it is not supported as a "
-                "ORDER_BY/GROUP_BY/JOIN_EQUAL field.",
-                hint="order by a number or a text that is made of it",
-                place=place,
-            )
-
-
-def _without_order(data_type: DataType) -> DataType | None:
-    if isinstance(data_type, MapType | MultisetType | BitmapType | VariantType):
-        return data_type
-    return next((found for part in data_type.children if (found := _without_order(part))), None)
+    parts = (part for ordering in order for part in node.row.types[ordering.index].walk())
+    found = next((part for part in parts if isinstance(part, _WITHOUT_ORDER)), None)
+    if found is not None:
+        raise unsupported(
+            f"Type({found}) is not an orderable data type, it is not supported as a "
+            "ORDER_BY/GROUP_BY/JOIN_EQUAL field.",
+            hint="order by a number or a text that is made of it",
+            place=place,
+        )
 
 
 def _frame(call: l.OverCall) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from firesteel.connectors.jdbc.databases import DatabaseError, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
-from firesteel.sql.catalog import CatalogError, CatalogTable, TableNotFoundError
+from firesteel.sql.catalog import CatalogError, CatalogTable
 from firesteel.sql.connectors.jdbc.postgres_types import data_type_of
 from firesteel.sql.read_only_catalog import ReadOnlyCatalog
 from firesteel.sql.schema import DeclaredColumn, DeclaredSchema, PrimaryKey
@@ -90,10 +90,7 @@ class JdbcCatalog(ReadOnlyCatalog):
     def get_table(self, database: str, name: str) -> CatalogTable:
         """:raises CatalogError: it is not there, or a column has a type that there is not in SQL."""
         if not self.table_exists(database, name):
-            raise TableNotFoundError(
-                f"Table (or view) {database}.{name} does not exist in Catalog {self.name}.",
-                hint=f"its tables are {', '.join(self.list_tables(database))}",
-            )
+            raise self._no_table(database, name)
         place = _place(name)
         columns = [self._column(name, *found) for found in self._ask(database, _COLUMNS, place)]
         key = self._ask(database, _KEY, place)

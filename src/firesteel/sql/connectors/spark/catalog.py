@@ -8,7 +8,7 @@ from typing import Any, Final
 from firesteel.common.errors import TypeMismatchError
 from firesteel.program.spark_tables import SparkTables, spark_name
 from firesteel.sql.arrow import logical_of_arrow
-from firesteel.sql.catalog import CatalogError, CatalogTable, ObjectNotFoundError
+from firesteel.sql.catalog import CatalogError, CatalogTable
 from firesteel.sql.read_only_catalog import ReadOnlyCatalog
 from firesteel.sql.schema import DeclaredColumn, DeclaredSchema
 
@@ -52,10 +52,7 @@ class SparkCatalog(ReadOnlyCatalog):
         """:raises CatalogError: it is not there, or a column has a type that there is not in SQL."""
         schema = self._schema(database, name)
         if schema is None:
-            raise ObjectNotFoundError(
-                f"Table (or view) {database}.{name} does not exist in Catalog {self.name}.",
-                hint=f"its tables are {', '.join(self.list_tables(database))}",
-            )
+            raise self._no_table(database, name)
         columns = tuple(self._column(name, field) for field in schema)
         options = {"connector": "spark", "table-name": self._path(database, name)}
         return CatalogTable(DeclaredSchema(columns), options=options)
