@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -381,6 +382,38 @@ def test_a_replaced_driver_may_be_in_the_middle_of_its_last_commit(
             assert step > 3
             return
     raise AssertionError("the commit never ended")
+
+
+def test_a_crash_while_the_hidden_directory_is_removed(
+    base: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job has ended, and nobody has noted it: the next driver commits what was committed."""
+    path, root = base
+    sink = sink_to(path)
+    run = SinkRun(sink, tmp_path)
+    run.stage(1, ["x"])  # of an attempt that was lost
+    staged = run.stage(1, ["a"])
+    run.commit(staged)
+
+    def dying(storage: Any, directory: str, delete: Callable[[Any, str], None]) -> None:
+        journals = [info for info in storage.list_dir(directory) if info.name.startswith("journal")]
+        for info in journals:
+            storage.delete(info.path)
+        if not storage.is_local and not storage.list_dir(directory):
+            delete(storage, directory)  # an object store has no empty directories
+        if journals:
+            raise Crash
+
+    with monkeypatch.context() as patch:
+        for kind in (_storage.LocalStorage, _storage.ArrowStorage):
+            patch.setattr(kind, "delete_tree", partialmethod(dying, delete=kind.delete_tree))
+        with pytest.raises(Crash):
+            run.finish()
+    again = SinkRun(sink, tmp_path)
+    again.commit(staged)
+    again.finish()
+    assert records_in(root) == ["a"]
+    assert hidden(root) == []
 
 
 def test_what_a_crash_appended_is_cut_off(tmp_path: Path) -> None:

@@ -115,6 +115,11 @@ class PartStore:
         return self._storage.info(join(self._staging, name)) is not None
 
     def remove(self) -> None:
+        """Remove the directory, the journal last: who comes after a driver that dies meanwhile has to know
+        that the chunks were taken."""
+        for info in self._storage.list_dir(self._staging):
+            if not _JOURNAL.fullmatch(info.name):
+                self._storage.delete(info.path)
         self._storage.delete_tree(self._staging)
 
     def final(self, part: Part) -> str:
@@ -194,6 +199,15 @@ class LocalParts(PartStore):
 
     def forget(self, name: str) -> None:
         self._storage.delete(join(self._staging, name))
+
+    def remove(self) -> None:
+        """In one step, for who comes after a driver that dies meanwhile: a directory without its journal is
+        one that has lost its chunks."""
+        removed = f"{self._staging}.removed"
+        self._storage.delete_tree(removed)  # what such a driver has left
+        with suppress(FileNotFoundError):
+            os.replace(self._staging, removed)
+        self._storage.delete_tree(removed)
 
 
 class ObjectParts(PartStore):
