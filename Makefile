@@ -41,9 +41,11 @@ coverage: $(READY) ## run the tests that start no Spark, and print which share o
 		--ignore=tests/servers --ignore=tests/rest/dashboard --ignore=tests/kills $(ARGS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/python scripts/coverage-report
 
-soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/kills.md; goes on where it stopped), half an hour of Kafka, RUNS times as many examples of model tests
+soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/kills.md; goes on where it stopped), Kafka for half an hour in epochs and an hour in real time, RUNS times as many examples of model tests
 	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) $(ARGS)
 	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --report kafka-soak-report.md
+	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --mode real-time --minutes 60 \
+		--report kafka-soak-real-time-report.md
 	@$(BIN)/python -m tests.cluster.kills --runs $(RUNS)
 	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
 		tests/runtime tests/state tests/jobmanager tests/cep

@@ -1,7 +1,7 @@
 """Kafka to keyed windows to Kafka for half an hour at a fixed rate, while a worker dies, a partition is
 added, the broker is slow, the broker is away and the driver dies; and a report.
 
-    python -m tests.servers.kafka.soak [--minutes N] [--rate N] [--report FILE]
+    python -m tests.servers.kafka.soak [--mode epochs|real-time] [--minutes N] [--rate N] [--report FILE]
 
 The exit status is 1 when a result is missing, doubled or wrong, or when memory has grown.
 """
@@ -133,8 +133,9 @@ def produce(address: str, topic: str, rate: int, partitions: Any, stop: Any, sen
 class Job:
     """The program on ``local[*]``; its drivers follow one another."""
 
-    def __init__(self, broker: KafkaBroker, directory: Path, topic: str, target: str) -> None:
+    def __init__(self, broker: KafkaBroker, directory: Path, topic: str, target: str, mode: str) -> None:
         options = {
+            "execution.mode": mode,
             "execution.checkpointing.interval": "5 s",
             "execution.checkpointing.dir": str(directory / "checkpoints"),
             "firesteel.state.dir": str(directory / "state"),
@@ -234,7 +235,8 @@ class Look:
 
 
 class Soak:
-    def __init__(self, directory: Path, minutes: float, rate: int) -> None:
+    def __init__(self, directory: Path, minutes: float, rate: int, mode: str) -> None:
+        self._mode = mode
         self._seconds = minutes * 60
         self._input = Input(rate)
         self._rate = rate
@@ -252,7 +254,7 @@ class Soak:
                 *(self._partitions, self._stop, self._sent, self._failed),
             ),
         )
-        self.job = Job(self._broker, directory, self._topic, self._target)
+        self.job = Job(self._broker, directory, self._topic, self._target, mode)
         self.looks: list[Look] = []
         self._events: list[str] = []
         self._live: list[float] = []  # megabytes on the JVM's heap, after the disturbances and in the end
@@ -395,13 +397,14 @@ class Soak:
 
     def report(self, wrong: str) -> str:
         verdict = f"Failed: {wrong}" if wrong else "Passed"
+        minutes = f"{self._seconds / 60:.0f}"
         parts = [
             "# A soak: Kafka to keyed windows to Kafka\n",
-            f"{self._seconds / 60:.0f} minutes at {self._rate:,} records of {SIZE} bytes each second,",
+            f"Mode {self._mode}; {minutes} minutes at {self._rate:,} records of {SIZE} bytes each second,",
             f"{self._sent.value:,} in all: JSON is parsed, counted and summed for each of {KEYS:,} keys in",
             "windows of ten seconds, and the results are written exactly once, with a checkpoint every 5 s.",
             f"Parallelism 2 on {os.cpu_count()} hardware threads, which the broker and the producer share.",
-            "`python -m tests.servers.kafka.soak` repeats it.\n",
+            f"`python -m tests.servers.kafka.soak --mode {self._mode} --minutes {minutes}` repeats it.\n",
             f"**{verdict}.** {self.results}\n",
             f"Lag: records that no checkpoint covers yet; {self._rate:,} are a second. Memory: proportional",
             "set size in MB, the most in the minute; the JVM has its heap of 1 GB from the beginning.\n",
@@ -440,12 +443,13 @@ class Soak:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--mode", choices=["epochs", "real-time"], default="epochs")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--rate", type=int, default=20_000)
     parser.add_argument("--report", type=Path, default=Path("kafka-soak.md"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="firesteel-soak-") as directory:
-        soak = Soak(Path(directory), arguments.minutes, arguments.rate)
+        soak = Soak(Path(directory), arguments.minutes, arguments.rate, arguments.mode)
         try:
             wrong = soak.run()
             arguments.report.write_text(soak.report(wrong))
