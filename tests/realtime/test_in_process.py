@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import socket
 import time
@@ -363,7 +362,11 @@ def test_many_ranges_of_many_splits(tmp_path: Path, restarts: int) -> None:
 @pytest.fixture
 def too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform that has no room for a job in real time."""
-    monkeypatch.setattr(LocalPlatform, "why_not_real_time", lambda self, slots: [f"it needs {slots} slots"])
+
+    def why_not(_: LocalPlatform, slots: int, taken: int, *, must: bool) -> list[str]:
+        return [f"it needs {slots} slots, {taken} are taken"]
+
+    monkeypatch.setattr(LocalPlatform, "why_not_real_time", why_not)
 
 
 @pytest.mark.usefixtures("too_small")
@@ -380,7 +383,6 @@ def test_a_job_that_cannot_run_in_real_time_is_refused() -> None:
 @pytest.mark.row("S-SPARK-10")
 @pytest.mark.usefixtures("too_small")
 def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
     with local_platform() as platform:
         env = real_time(**{"execution.mode": "auto"})
         sink = CollectingSink()
@@ -389,7 +391,7 @@ def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None
         wait_until(lambda: bool(sink.values))
         job.cancel()
         wait_until(lambda: job.status.is_terminal_state())
-    assert "the job runs in epochs: it needs 4 slots" in caplog.text
+    assert "the job runs in epochs, not in real time: it needs 4 slots, 0 are taken" in caplog.text
     assert platform.engines[0].epochs > 0
 
 
@@ -403,9 +405,9 @@ def test_auto_takes_epochs_for_a_job_that_ends() -> None:
 
 def test_the_mode_has_a_word() -> None:
     env = environment()
-    assert env.get_execution_mode() == "epochs"
-    env.set_execution_mode("auto")
     assert env.get_execution_mode() == "auto"
+    env.set_execution_mode("epochs")
+    assert env.get_execution_mode() == "epochs"
     with pytest.raises(FiresteelError, match=r"execution\.mode"):
         env.set_execution_mode("realtime")
 

@@ -12,7 +12,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.memory_budget import budget_of, executor_settings
-from firesteel.common.options.execution import SPARK_MASTER
+from firesteel.common.options.execution import MODE, SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
 from firesteel.storage.process_directory import named_directory, process_directory
 
@@ -142,19 +142,32 @@ def settings_of(
     said |= executor_settings(configuration)
     if (budget := budget_of(configuration)) is not None:
         said[MANAGED_MEMORY] = str(budget.managed)
-    return said if not slots else _for_real_time(said, slots)
+    if configuration.get(MODE) != "epochs":  # a later job may want them, if this one does not
+        said = {key: value for key, (value, _) in REAL_TIME.items()} | said
+    return said if not slots else _with_slots(said, slots)
 
 
-def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
-    settings = {key: value for key, (value, _) in REAL_TIME.items()} | said
-    master = said.get(SPARK_MASTER.key) or DEFAULT_MASTER
+def _with_slots(settings: dict[str, str], slots: int) -> dict[str, str]:
+    settings = dict(settings)
+    master = settings.get(SPARK_MASTER.key) or DEFAULT_MASTER
     if (all_cores := _ALL_CORES.fullmatch(master)) is not None:
         threads = max(slots, os.cpu_count() or 1, _THREADS)
         settings[SPARK_MASTER.key] = f"local[{threads}{all_cores['rest'] or ''}]"
-    java_options = said.get(_JAVA_OPTIONS, "")
+    java_options = settings.get(_JAVA_OPTIONS, "")
     if _COMPILERS not in java_options:
         settings[_JAVA_OPTIONS] = f"{_SPARING} {java_options}".strip()
     return settings
+
+
+def of_the_jvm(settings: Mapping[str, str]) -> dict[str, str]:
+    """What a JVM must have been started with for a session with these settings: not what the session says
+    itself when it is made, nor what only makes the JVM of a job in real time a little cheaper."""
+    found = {key: value for key, value in settings.items() if key not in REAL_TIME}
+    if found.get(SPARK_MASTER.key, DEFAULT_MASTER).startswith("local["):
+        found.pop(SPARK_MASTER.key, None)
+    if _JAVA_OPTIONS in found:
+        found[_JAVA_OPTIONS] = found[_JAVA_OPTIONS].replace(_SPARING, "").strip()
+    return {key: value for key, value in found.items() if value}
 
 
 def listens_here_only(conf: Mapping[str, str]) -> bool:

@@ -119,7 +119,7 @@ class LocalPlatform:
     def prepare(self, configuration: Any, handed_in: Any = None, slots: int = 0) -> None:
         return None
 
-    def why_not_real_time(self, slots: int) -> list[str]:
+    def why_not_real_time(self, slots: int, taken: int, *, must: bool) -> list[str]:
         return []
 
     def distribute(self, configuration: Configuration) -> WorkerFiles:
