@@ -120,7 +120,7 @@ class LocalPlatform:
         return None
 
     def why_not_real_time(self, slots: int, taken: int, *, must: bool) -> list[str]:
-        """Tests are to find the same each time, so jobs run in real time only where that is what is tested."""
+        """A test is to find the same each time, so it has real time only where that is what it tests."""
         return [] if must else ["no Spark runs it, and the processes of a test take epochs in turn"]
 
     def distribute(self, configuration: Configuration) -> WorkerFiles:
