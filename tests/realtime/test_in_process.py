@@ -27,18 +27,21 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.jobmanager import real_time as real_time_jobs
+from firesteel.jobmanager.epoch_length import EpochLength
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.messages import Messages
 from firesteel.runtime.program import Ack
 from firesteel.runtime.task_loop import TaskLoop
 from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.sql.connectors.blackhole import BlackholeSink
 from firesteel.state.delta_writer import DeltaWriter
 from firesteel.state.line import EpochDelta
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
 from tests.realtime.support import Count, generated
-from tests.runtime.support import environment, local_platform, note, notes
+from tests.runtime.support import MODE, environment, local_platform, note, notes
 from tests.waiting import patience
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
@@ -410,6 +413,39 @@ def test_the_mode_has_a_word() -> None:
     assert env.get_execution_mode() == "epochs"
     with pytest.raises(FiresteelError, match=r"execution\.mode"):
         env.set_execution_mode("realtime")
+
+
+@pytest.mark.parametrize(
+    ("watched", "options", "longest_ms"),
+    [
+        ("printed", {}, 200),
+        ("printed", {"execution.checkpointing.interval": "10 s"}, 200),
+        ("printed", {"firesteel.real-time.epoch": "50 ms"}, 50),
+        ("collected", {}, 200),
+        ("collected", {"execution.checkpointing.interval": "10 s"}, 5_000),
+        ("", {}, 1_000),
+        ("", {"execution.checkpointing.interval": "10 s"}, 5_000),
+    ],
+)
+def test_epochs_are_short_where_somebody_waits_for_them(
+    watched: str, options: dict[str, str], longest_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float] = []
+
+    def length(longest_ms: float) -> EpochLength:
+        found.append(longest_ms)
+        return EpochLength(longest_ms)
+
+    monkeypatch.setattr(real_time_jobs, "EpochLength", length)
+    with local_platform():
+        stream = generated(environment(1, **({MODE: "real-time"} | options)), 3)
+        if watched == "collected":
+            with stream.execute_and_collect() as results:
+                assert list(results) == [0, 1, 2]
+        else:
+            _ = stream.print() if watched else stream.sink_to(BlackholeSink())
+            stream.get_execution_environment().execute()
+    assert found == [longest_ms]
 
 
 @pytest.mark.parametrize("length", ["0 ms", "-1 s"])
