@@ -9,7 +9,7 @@ import pytest
 
 from firesteel.common.configuration import Configuration
 from firesteel.spark import settings
-from firesteel.spark.settings import REAL_TIME, session_settings, settings_of
+from firesteel.spark.settings import session_settings, settings_of
 from firesteel.storage.bounded_calls import bound_calls, call_limit_s
 from tests.spark.conftest import MakeEnvironment
 
@@ -73,16 +73,6 @@ def test_only_a_session_for_real_time_goes_without_the_second_compiler() -> None
     configuration = Configuration().set_string(OPTIONS, "-Dmine=1")
     assert settings_of(configuration)[OPTIONS] == "-Dmine=1"
     assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=1 -XX:-UsePerfData -Dmine=1"
-
-
-def test_a_session_has_what_a_later_job_in_real_time_needs() -> None:
-    assert (
-        settings_of(Configuration()).items() >= {key: value for key, (value, _) in REAL_TIME.items()}.items()
-    )
-    of_epochs = Configuration().set_string("execution.mode", "epochs")
-    assert not settings_of(of_epochs).keys() & REAL_TIME.keys()
-    mine = Configuration().set_string("spark.shuffle.streaming.networkBufferSize", "4096")
-    assert settings_of(mine)["spark.shuffle.streaming.networkBufferSize"] == "4096"
 
 
 def test_a_user_may_have_both_compilers_in_real_time() -> None:

@@ -15,7 +15,7 @@ from firesteel.common.errors import EngineError
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.spark.jvm import connect
 from firesteel.spark.launch import drop_early, prepare_environment, start, was_started_by_spark
-from firesteel.spark.settings import REAL_TIME, STATIC, session_settings
+from firesteel.spark.settings import STATIC, session_settings
 
 _NOT_SENT: Final = "Exception while sending command."  # py4j, on the root logger
 #: Of the child session in which epochs run.
@@ -33,11 +33,10 @@ EPOCHS: Final[Mapping[str, str]] = {
 
 
 def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> SparkSession:
-    """A session with everything that matters in both modes. ``conf`` wins over our defaults."""
+    """A session with everything that matters for epochs. ``conf`` wins over our defaults."""
     if master is not None:
         conf = {**conf, SPARK_MASTER.key: master}
-    defaults = {key: value for key, (value, _) in REAL_TIME.items()}
-    return start_session(session_settings({"spark.app.name": app_name, **defaults, **conf}))
+    return start_session(session_settings({"spark.app.name": app_name, **conf}))
 
 
 def submitted_settings() -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.memory_budget import budget_of, executor_settings
-from firesteel.common.options.execution import MODE, SPARK_MASTER
+from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
 from firesteel.storage.process_directory import named_directory, process_directory
 
@@ -142,18 +142,16 @@ def settings_of(
     said |= executor_settings(configuration)
     if (budget := budget_of(configuration)) is not None:
         said[MANAGED_MEMORY] = str(budget.managed)
-    if configuration.get(MODE) != "epochs":  # a later job may want them, if this one does not
-        said = {key: value for key, (value, _) in REAL_TIME.items()} | said
-    return said if not slots else _with_slots(said, slots)
+    return said if not slots else _for_real_time(said, slots)
 
 
-def _with_slots(settings: dict[str, str], slots: int) -> dict[str, str]:
-    settings = dict(settings)
-    master = settings.get(SPARK_MASTER.key) or DEFAULT_MASTER
+def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
+    settings = {key: value for key, (value, _) in REAL_TIME.items()} | said
+    master = said.get(SPARK_MASTER.key) or DEFAULT_MASTER
     if (all_cores := _ALL_CORES.fullmatch(master)) is not None:
         threads = max(slots, os.cpu_count() or 1, _THREADS)
         settings[SPARK_MASTER.key] = f"local[{threads}{all_cores['rest'] or ''}]"
-    java_options = settings.get(_JAVA_OPTIONS, "")
+    java_options = said.get(_JAVA_OPTIONS, "")
     if _COMPILERS not in java_options:
         settings[_JAVA_OPTIONS] = f"{_SPARING} {java_options}".strip()
     return settings
