@@ -57,7 +57,9 @@ def why_not(session: SparkSession, slots: int, taken: int = 0, *, must: bool = T
         return ["the session is one of Spark Connect, which gives no access to a plan"]
     lost = losses(session, REAL_TIME)
     if lost and not must:
-        lost = [f"the Spark session was created without the settings of real time, as {next(iter(REAL_TIME))}"]
+        lost = [
+            f"the Spark session was created without the settings of real time, as {next(iter(REAL_TIME))}"
+        ]
     reasons = lost + [
         f"{key} is true: {why}"
         for key, why in _REFUSED.items()
