@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import socket
 import time
@@ -28,18 +27,21 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.jobmanager import real_time as real_time_jobs
+from firesteel.jobmanager.epoch_length import EpochLength
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.messages import Messages
 from firesteel.runtime.program import Ack
 from firesteel.runtime.task_loop import TaskLoop
 from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.sql.connectors.blackhole import BlackholeSink
 from firesteel.state.delta_writer import DeltaWriter
 from firesteel.state.line import EpochDelta
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
 from tests.realtime.support import Count, generated
-from tests.runtime.support import environment, local_platform, note, notes
+from tests.runtime.support import MODE, environment, local_platform, note, notes
 from tests.waiting import patience
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
@@ -363,7 +365,11 @@ def test_many_ranges_of_many_splits(tmp_path: Path, restarts: int) -> None:
 @pytest.fixture
 def too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform that has no room for a job in real time."""
-    monkeypatch.setattr(LocalPlatform, "why_not_real_time", lambda self, slots: [f"it needs {slots} slots"])
+
+    def why_not(_: LocalPlatform, slots: int, taken: int, *, must: bool) -> list[str]:
+        return [f"it needs {slots} slots, {taken} are taken"]
+
+    monkeypatch.setattr(LocalPlatform, "why_not_real_time", why_not)
 
 
 @pytest.mark.usefixtures("too_small")
@@ -380,7 +386,6 @@ def test_a_job_that_cannot_run_in_real_time_is_refused() -> None:
 @pytest.mark.row("S-SPARK-10")
 @pytest.mark.usefixtures("too_small")
 def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
     with local_platform() as platform:
         env = real_time(**{"execution.mode": "auto"})
         sink = CollectingSink()
@@ -389,7 +394,7 @@ def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None
         wait_until(lambda: bool(sink.values))
         job.cancel()
         wait_until(lambda: job.status.is_terminal_state())
-    assert "the job runs in epochs: it needs 4 slots" in caplog.text
+    assert "the job runs in epochs, not in real time: it needs 4 slots, 0 are taken" in caplog.text
     assert platform.engines[0].epochs > 0
 
 
@@ -403,11 +408,44 @@ def test_auto_takes_epochs_for_a_job_that_ends() -> None:
 
 def test_the_mode_has_a_word() -> None:
     env = environment()
-    assert env.get_execution_mode() == "epochs"
-    env.set_execution_mode("auto")
     assert env.get_execution_mode() == "auto"
+    env.set_execution_mode("epochs")
+    assert env.get_execution_mode() == "epochs"
     with pytest.raises(FiresteelError, match=r"execution\.mode"):
         env.set_execution_mode("realtime")
+
+
+@pytest.mark.parametrize(
+    ("watched", "options", "longest_ms"),
+    [
+        ("printed", {}, 200),
+        ("printed", {"execution.checkpointing.interval": "10 s"}, 200),
+        ("printed", {"firesteel.real-time.epoch": "50 ms"}, 50),
+        ("collected", {}, 200),
+        ("collected", {"execution.checkpointing.interval": "10 s"}, 5_000),
+        ("", {}, 1_000),
+        ("", {"execution.checkpointing.interval": "10 s"}, 5_000),
+    ],
+)
+def test_epochs_are_short_where_somebody_waits_for_them(
+    watched: str, options: dict[str, str], longest_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float] = []
+
+    def length(longest_ms: float) -> EpochLength:
+        found.append(longest_ms)
+        return EpochLength(longest_ms)
+
+    monkeypatch.setattr(real_time_jobs, "EpochLength", length)
+    with local_platform():
+        stream = generated(environment(1, **({MODE: "real-time"} | options)), 3)
+        if watched == "collected":
+            with stream.execute_and_collect() as results:
+                assert list(results) == [0, 1, 2]
+        else:
+            _ = stream.print() if watched else stream.sink_to(BlackholeSink())
+            stream.get_execution_environment().execute()
+    assert found == [longest_ms]
 
 
 @pytest.mark.parametrize("length", ["0 ms", "-1 s"])

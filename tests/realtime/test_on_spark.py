@@ -17,11 +17,13 @@ from pyspark.sql import SparkSession
 
 from firesteel.common import Time, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
+from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.datastream import DataStream, KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
 from firesteel.datastream.connectors import NumberSequenceSource
 from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.spark.pipelined import why_not
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.realtime.conftest import SLOTS, MakeEnvironment
 from tests.realtime.support import Count, generated
@@ -189,7 +191,7 @@ def test_a_savepoint_takes_a_job_to_the_other_mode(
 def test_a_job_is_cancelled(environment: MakeEnvironment) -> None:
     env = environment()
     sink = CollectingSink()
-    counted(numbers(env, 100.0, 1 << 40)).sink_to(sink)
+    counted(generated(env, None, 100.0)).sink_to(sink)
     client = env.execute_async("without end")
     until(lambda: len(sink.values) > 10)
     client.cancel().result()
@@ -272,11 +274,50 @@ def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:
         env.execute()
 
 
+def works(env: StreamExecutionEnvironment) -> JobClient:
+    """A job without end, which has given its first results."""
+    sink = CollectingSink()
+    counted(generated(env, None, 100.0)).sink_to(sink)
+    client = env.execute_async()
+    until(lambda: bool(sink.values))
+    return client
+
+
 @pytest.mark.row("S-SPARK-10")
-def test_auto_takes_epochs_where_there_are_too_few_slots(environment: MakeEnvironment) -> None:
-    env = environment(SLOTS // 2, **{"execution.mode": "auto"})
-    with counted(numbers(env, None, 100)).execute_and_collect() as results:
-        assert sorted(results) == each_once(100)
+def test_auto_takes_epochs_where_there_are_too_few_slots(
+    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = works(environment(SLOTS // 2, **{"execution.mode": "auto"}))
+    client.cancel().result()
+    assert f"in epochs, not in real time: it needs {SLOTS + 2} slots" in caplog.text
+
+
+@pytest.mark.row("S-SPARK-10")
+def test_auto_takes_epochs_where_other_jobs_hold_the_slots(
+    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture, spark_session: SparkSession
+) -> None:
+    """Those of this process count as soon as they are submitted; those of others that share the session, as
+    Spark knows of them."""
+
+    def held() -> int:
+        return len(why_not(spark_session, SLOTS - 1, must=False))
+
+    def started() -> list[JobClient]:
+        return [works(environment(4, **{"execution.mode": "auto"})) for _ in range(2)]
+
+    assert not held()
+    clients = started()
+    assert held()
+    for client in clients:
+        client.cancel().result()
+    assert (
+        f"needs 10 slots at the same time, one for each subtask of all levels and some for commits, and "
+        f"local[{SLOTS},4] has {SLOTS}, 8 of which other jobs in real time hold" in caplog.text
+    )
+    caplog.clear()
+    until(lambda: not held())
+    works(environment(4, **{"execution.mode": "auto"})).cancel().result()
+    assert "not in real time" not in caplog.text
 
 
 def test_time_moves_without_data(environment: MakeEnvironment) -> None:

@@ -12,9 +12,11 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark.sql import SparkSession
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineError
 from firesteel.spark import launch, settings
 from firesteel.spark.launch import StartedJvm, Surroundings
+from firesteel.spark.settings import session_settings, settings_of
 from tests.jvms import leave
 from tests.spark.support import python, run
 
@@ -93,6 +95,16 @@ def test_the_first_session_takes_the_jvm_that_was_started_early(started: list[St
     (early,) = started
     assert launch.start({"spark.master": "local[2]"}) is early
     assert launch.start({"spark.master": "local[2]"}) is not early
+
+
+@pytest.mark.parametrize("slots", [0, 6])
+@pytest.mark.parametrize("mode", ["epochs", "real-time", "auto"])
+def test_a_jvm_that_started_before_the_job_was_known_is_taken_for_every_mode(
+    started: list[StartedJvm], slots: int, mode: str
+) -> None:
+    launch.start_early(session_settings(settings_of(Configuration())))
+    configuration = Configuration().set_string("execution.mode", mode)
+    assert launch.start(session_settings(settings_of(configuration, slots))) is started[0]
 
 
 def test_a_program_that_spark_submit_runs_starts_no_jvm(

@@ -92,6 +92,8 @@ class _CollectWriter(SinkWriter):
 
 
 class CollectCommitter(Committer):
+    is_watched = True
+
     def __init__(self, consumer: BlockConsumer) -> None:
         self._consumer = consumer
         self._seen = Seen()

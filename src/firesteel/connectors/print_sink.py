@@ -89,6 +89,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 class _PrintCommitter(Committer):
     waits_for_checkpoint = False  # console output should appear immediately
+    is_watched = True
 
     def __init__(self, to_stderr: bool) -> None:
         self._to_stderr = to_stderr

@@ -70,6 +70,11 @@ class LevelPlan:
         return tuple(vertex for level in self.levels for vertex in level.vertices)
 
     @property
+    def subtasks(self) -> int:
+        """Of all levels together."""
+        return sum(level.parallelism for level in self.levels)
+
+    @property
     def exchanges(self) -> int:
         """The number of Spark exchanges of one epoch: one between each two levels."""
         return len(self.levels) - 1

@@ -91,8 +91,12 @@ class Platform(Protocol):
     def prepare(self, configuration: Configuration, handed_in: Any = None, slots: int = 0) -> Any:
         """:param slots: of a job in real time; 0: of one in epochs, which needs no certain number."""
 
-    def why_not_real_time(self, slots: int) -> list[str]:
-        """Why a job that needs so many slots cannot run in real time, a sentence for each reason."""
+    def why_not_real_time(self, slots: int, taken: int, *, must: bool) -> list[str]:
+        """Why a job that needs so many slots cannot run in real time, a sentence for each reason.
+
+        :param taken: slots of other jobs in real time of this process.
+        :param must: the job runs in no other way.
+        """
 
     def distribute(self, configuration: Configuration) -> WorkerFiles | None: ...
 
@@ -138,6 +142,7 @@ class Executor:
         self.jobs = LocalJobs()
         self.data_sets = DataSets()
         self._bootstrap: list[bytes] = []
+        self._taken: dict[str, int] = {}  # job id -> slots that a job in real time holds
         self.on_start: Callable[[JobView, Path | None], None] = _log_start
         self.archives_jobs = True  # whether it archives jobs that have ended, if a program wants it
         self.on_close: list[Callable[[], None]] = []
@@ -293,6 +298,8 @@ class Executor:
 
         def lay_out(graph: JobGraph) -> Layout:
             plan = plan_levels(graph)
+            if options.real_time is not None:
+                self._taken[str(job.job_id)] = plan.subtasks
             code = to_program(str(job.job_id), graph, plan, configuration.to_dict())
             checkpointing = job.continuity.checkpoints.options
             info = job_info(str(job.job_id), graph, plan, configuration, checkpointing, job.files.root)
@@ -328,6 +335,7 @@ class Executor:
             self._archive(gateway.view, configuration)
 
         def ended() -> None:
+            self._taken.pop(str(job.job_id), None)
             if on_end is not None:
                 on_end()
             shutil.rmtree(os.path.join(local, str(job.job_id)), ignore_errors=True)
@@ -360,18 +368,16 @@ class Executor:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""
         if not wants_real_time(configuration, bounded=bounded, batch=graph.batch):
             return 0
-        return sum(level.parallelism for level in plan_levels(graph).levels) + SPARE_SLOTS
+        return plan_levels(graph).subtasks + SPARE_SLOTS
 
     def _runs_in_real_time(self, configuration: Configuration, slots: int) -> bool:
-        reasons = self.platform.why_not_real_time(slots)
-        if reasons:
-            self._give_up_real_time(configuration, reasons)
-        return not reasons
-
-    def _give_up_real_time(self, configuration: Configuration, reasons: list[str]) -> None:
-        if must_be_real_time(configuration):
+        must = must_be_real_time(configuration)
+        reasons = self.platform.why_not_real_time(slots, sum(self._taken.values()), must=must)
+        if reasons and must:
             raise refusal(reasons)
-        log.info("the job runs in epochs: %s", "; ".join(reasons))
+        if reasons:
+            log.warning("the job runs in epochs, not in real time: %s", "; ".join(reasons))
+        return not reasons
 
     def _check_only_job(self, configuration: Configuration) -> None:
         """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""

@@ -168,7 +168,7 @@ class JobMaster:
                 ledger,
                 engine,
                 self._deployment,
-                options.real_time,
+                options.real_time.watched() if self._sinks.are_watched else options.real_time,
                 self._job_id,
                 self._graph,
                 self._subtasks,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from firesteel.common.clock import Clock
 from firesteel.common.errors import EngineError, FiresteelError
@@ -42,6 +42,7 @@ from firesteel.state.files import StateFiles
 log = logger(__name__)
 
 _STEER_MS: Final = 500  # how often sources are asked for new splits
+_WATCHED_MS: Final = 200  # that somebody waits for what is printed, at most
 _ANSWERS_MS: Final = 5  # how often it is seen who has answered for an epoch that has ended
 _OVERDUE_MS: Final = 5_000  # after which answers may be missing because another driver has removed them
 _LEAVING_S: Final = 1.0  # for tasks that were told to leave
@@ -64,6 +65,10 @@ class RealTimeOptions:
 
     epoch_ms: int = 1000
     buffer_timeout_ms: float | None = 5
+
+    def watched(self) -> Self:
+        """For a job whose epochs somebody waits for."""
+        return replace(self, epoch_ms=min(self.epoch_ms, _WATCHED_MS))
 
 
 class RealTimeMover:

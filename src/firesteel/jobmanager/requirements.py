@@ -145,5 +145,5 @@ def _at_most(bounds: Mapping[str, tuple[int, int]], cap: int) -> dict[str, int]:
 def _slots_of(graph: JobGraph, wanted: Mapping[str, int], *, all_at_once: bool) -> int:
     changed = with_parallelism(graph, wanted)
     if all_at_once:
-        return sum(level.parallelism for level in plan_levels(changed).levels)
+        return plan_levels(changed).subtasks
     return changed.required_slots

@@ -48,6 +48,11 @@ class JobSinks:
             uid for uid, s in self._sinks.items() if with_checkpoints and s.committer.waits_for_checkpoint
         )
 
+    @property
+    def are_watched(self) -> bool:
+        """Whether somebody waits for what is committed with each epoch."""
+        return any(s.committer.is_watched and uid not in self._waiting for uid, s in self._sinks.items())
+
     def open(self, now_ms: int) -> None:
         self._now_ms = now_ms
         for sink in self._sinks.values():

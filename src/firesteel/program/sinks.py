@@ -280,6 +280,8 @@ class Committer(ABC):
     #: Whether committables wait for the checkpoint that covers them. False: they are committed with their
     #: epoch, and after a failure those of the epochs since the last checkpoint come again (at least once).
     waits_for_checkpoint: bool = True
+    #: Whether somebody looks at what is committed and waits for it: in real time epochs are short then.
+    is_watched: bool = False
 
     def open(self) -> None:
         """Called once, before anything else but ``restore``."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Records that come from another task have waited for each other in its buffer, and come in batches.
-_AFTER_A_BUFFER_MS: Final = 1.0
+#: Records that come from another task have waited for each other in its buffer, and come in batches: one that
+#: is on its way to the writer is there within this time.
+_AFTER_A_BUFFER_MS: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class LoopSettings:
     producers: int
     consumers: int
     buffer_timeout_ms: float | None = 5
+
+    def flushed_ms(self, now_ms: float) -> float:
+        """When the buffers count as flushed that were flushed at this instant: at the last multiple of their
+        timeout. So tasks of a host flush together, and who receives from several of them wakes up once."""
+        return now_ms - now_ms % self.buffer_timeout_ms if self.buffer_timeout_ms else now_ms
 
     @property
     def writer_timeout_ms(self) -> float | None:

@@ -331,7 +331,7 @@ class TaskLoop:
         if self._is_dirty and self._is_flush_due(now_ms):
             self._each(Chain.flush)
             self._send_markers()
-            self._flushed_ms = now_ms
+            self._flushed_ms = self._settings.flushed_ms(now_ms)
             self._is_dirty = False
 
     def wait_ms(self, at_most: float) -> float:

@@ -24,7 +24,7 @@ from typing import Final
 from firesteel.common.errors import EngineError
 from firesteel.spark.archive import archive_options
 from firesteel.spark.java import find_java, find_version
-from firesteel.spark.settings import LOOPBACK
+from firesteel.spark.settings import LOOPBACK, of_the_jvm
 from firesteel.storage.process_directory import new_directory, process_directory
 
 #: A file of the process directory whose time is that of the last start of a JVM.
@@ -96,6 +96,14 @@ class Surroundings:
     variables: dict[str, str]
     directory: str
 
+    def serve(self, others: Surroundings) -> bool:
+        """Whether a JVM that has taken these is as good as one that takes the others."""
+        return (self.variables, self.directory, of_the_jvm(self.settings)) == (
+            others.variables,
+            others.directory,
+            of_the_jvm(others.settings),
+        )
+
 
 class StartedJvm:
     """A JVM that starts, or has started, for PySpark."""
@@ -162,13 +170,13 @@ def drop_early() -> None:
 
 
 def start(settings: dict[str, str]) -> StartedJvm:
-    """The JVM for a session with these settings: the early one when it is just like it, else a new one."""
+    """The JVM for a session with these settings: the early one when it is as good, else a new one."""
     global _early
     surroundings = _surroundings(settings)
     with _one_at_a_time:
         jvm, _early = _early, None
     if jvm is not None:
-        if jvm.taken == surroundings and jvm.process.poll() is None:
+        if jvm.taken.serve(surroundings) and jvm.process.poll() is None:
             return jvm
         jvm.drop()
     return _start(surroundings)

@@ -19,6 +19,8 @@ from firesteel.spark.bursts import ROWS
 from firesteel.spark.session import losses
 from firesteel.spark.settings import PUSH_BYTES, REAL_TIME
 
+#: Of the Spark jobs: their tasks hold slots until the end.
+TAG: Final = "firesteel-real-time"
 #: Of the child session in which such jobs run.
 PIPELINED: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
@@ -44,31 +46,61 @@ _NO_SLOTS: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _EXCHANGE: Final = "ShuffleExchangeExec"
 
 
-def why_not(session: SparkSession, slots: int) -> list[str]:
-    """Why *session* cannot run a job of that many slots, a sentence for each reason; empty: it can."""
+def why_not(session: SparkSession, slots: int, taken: int = 0, *, must: bool = True) -> list[str]:
+    """Why *session* cannot run a job of that many slots, a sentence for each reason; empty: it can.
+
+    :param taken: slots of jobs of this process, some of which may not have begun yet.
+    :param must: the job runs in no other way, so executors that may come are waited for, and jobs that hold
+        slots may end.
+    """
     if not hasattr(session, "_jsparkSession"):
         return ["the session is one of Spark Connect, which gives no access to a plan"]
-    there = _slots(session, slots)
-    reasons = losses(session, REAL_TIME)
-    if there < slots:
-        reasons.append(
-            f"it needs {slots} slots at the same time, one for each subtask of all levels and some for "
-            f"commits, and {session.sparkContext.master} has {there}"
-        )
-    return reasons + [
+    lost = losses(session, REAL_TIME)
+    if lost and not must:
+        lost = [
+            f"the Spark session was created without the settings of real time, as {next(iter(REAL_TIME))}"
+        ]
+    reasons = lost + [
         f"{key} is true: {why}"
         for key, why in _REFUSED.items()
         if (session.conf.get(key, None) or "").lower() == "true"
     ]
+    if reasons and not must:
+        return reasons
+    held = 0 if must else max(taken, _held(session))
+    there = _slots(session, held + slots, must=must)
+    if there - held < slots:
+        reasons.append(
+            f"it needs {slots} slots at the same time, one for each subtask of all levels and some for "
+            f"commits, and {session.sparkContext.master} has {there}"
+            + (f", {held} of which other jobs in real time hold" if held else "")
+        )
+    return reasons
 
 
-def _slots(session: SparkSession, wanted: int) -> int:
-    """How many there are. Executors of a cluster come one after the other, and are waited for."""
+def _slots(session: SparkSession, wanted: int, *, must: bool) -> int:
+    """How many there are. Executors of a cluster come one after the other, and are waited for: by a job that
+    has another way only in the first seconds of an application that may get so many."""
     context = session.sparkContext
-    until = time.monotonic() + (0 if (context.master or "").startswith("local[") else _PATIENCE_S)
-    while context.defaultParallelism < wanted and time.monotonic() < until:
+    begins = time.time() if must else context.startTime / 1000
+    until = begins + (0 if (context.master or "").startswith("local[") else _PATIENCE_S)
+    conf = context.getConf()
+    executors = conf.get("spark.executor.instances", None)
+    if executors is not None and not must:
+        most = int(executors) * int(conf.get("spark.executor.cores", "1"))
+        until = until if most >= wanted * int(conf.get("spark.task.cpus", "1")) else 0
+    while context.defaultParallelism < wanted and time.time() < until:
         time.sleep(_PAUSE_S)
     return context.defaultParallelism
+
+
+def _held(session: SparkSession) -> int:
+    """The slots of jobs in real time that run, also those of other processes that share the session."""
+    context: Any = session.sparkContext
+    running = context._jvm.java.util.List.of(context._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
+    jobs = context._jsc.sc().statusStore().jobsList(running)
+    found = [jobs.apply(number) for number in range(jobs.size())]
+    return sum(job.numTasks() - job.numCompletedTasks() for job in found if job.jobTags().contains(TAG))
 
 
 def when_slots_are_free(run: Callable[[], None], is_given_up: Callable[[], bool]) -> None:

@@ -71,9 +71,9 @@ class SparkPlatform:
                     log.warning("the Spark session that there is has other executors: %s", difference)
             return self.session
 
-    def why_not_real_time(self, slots: int) -> list[str]:
+    def why_not_real_time(self, slots: int, taken: int, *, must: bool) -> list[str]:
         """Why a job that needs so many slots cannot run in real time, a sentence for each reason."""
-        return why_not(self.session, slots)
+        return why_not(self.session, slots, taken, must=must)
 
     def _start(self, settings: dict[str, str]) -> None:
         self._session = start_session(settings)

@@ -157,6 +157,17 @@ def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
     return settings
 
 
+def of_the_jvm(settings: Mapping[str, str]) -> dict[str, str]:
+    """What a JVM must have been started with for a session with these settings: not what the session says
+    itself when it is made, nor what only makes the JVM of a job in real time a little cheaper."""
+    found = {key: value for key, value in settings.items() if key not in REAL_TIME}
+    if found.get(SPARK_MASTER.key, DEFAULT_MASTER).startswith("local["):
+        found.pop(SPARK_MASTER.key, None)
+    if _JAVA_OPTIONS in found:
+        found[_JAVA_OPTIONS] = found[_JAVA_OPTIONS].replace(_SPARING, "").strip()
+    return {key: value for key, value in found.items() if value}
+
+
 def listens_here_only(conf: Mapping[str, str]) -> bool:
     """Whether all of Spark runs on this machine and nobody has chosen an address for it."""
     local = (conf.get(SPARK_MASTER.key) or DEFAULT_MASTER).startswith("local")

@@ -46,13 +46,13 @@ _OF_THE_OWNER: Final = {"spark.scheduler.mode": "FAIR"}  # a pool for each job
 class OwnedSpark:
     """The application as its owner has it, which runs no job itself.
 
-    :param configuration: of the cluster. If jobs are to run in real time it gets room for that.
+    :param configuration: of the cluster. If jobs may run in real time it gets room for that.
     """
 
     platform = "firesteel.spark.shared:JobOnSharedSpark"
 
     def __init__(self, configuration: Configuration) -> None:
-        slots = 1 if configuration.get(execution.MODE) == "real-time" else 0
+        slots = 0 if configuration.get(execution.MODE) == "epochs" else 1
         self._settings = session_settings({**_OF_THE_OWNER, **settings_of(configuration, slots)})
         self._session: SparkSession | None = None
         self._jvm: DriverJvm | None = None

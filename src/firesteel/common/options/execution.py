@@ -14,7 +14,7 @@ RUNTIME_MODE: Final = word(
 )
 MODE: Final = word(
     "execution.mode",
-    "epochs",
+    "auto",
     ("epochs", "real-time", "auto"),
     "How a STREAMING job is run. epochs: as a row of Spark jobs, which gives the highest throughput; "
     "real-time: as one Spark job whose tasks go on, which gives latencies of milliseconds and takes a slot "
