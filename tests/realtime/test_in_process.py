@@ -409,7 +409,10 @@ def test_auto_takes_epochs_for_a_job_that_ends() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"firesteel.epoch.max-records": "10"}, "firesteel.epoch.max-records has no effect: the job runs in real"),
+        (
+            {"firesteel.epoch.max-records": "10"},
+            "firesteel.epoch.max-records has no effect: the job runs in real",
+        ),
         (
             {"firesteel.epoch.interval": "1 s", "firesteel.epoch.target": "1 s"},
             "firesteel.epoch.target, firesteel.epoch.interval have no effect: the job runs in real time",

@@ -20,7 +20,8 @@ def test_without_a_timeout_they_leave_when_they_leave(timeout_ms: float | None) 
 
 
 @pytest.mark.parametrize(
-    ("producers", "timeout_ms", "wanted_ms"), [(0, 5, 5), (2, 5, 0.2), (2, 0, 0), (0, None, None), (2, None, None)]
+    ("producers", "timeout_ms", "wanted_ms"),
+    [(0, 5, 5), (2, 5, 0.2), (2, 0, 0), (0, None, None), (2, None, None)],
 )
 def test_a_writer_behind_an_exchange_waits_for_less(
     producers: int, timeout_ms: float | None, wanted_ms: float | None

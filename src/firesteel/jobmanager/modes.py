@@ -58,12 +58,14 @@ def refusal(reasons: list[str]) -> UnsupportedFeatureError:
 
 
 def without_effect(configuration: Configuration) -> list[str]:
-    """A sentence about options that are set and have no effect on a job in real time; empty: there is none."""
+    """A sentence about options that are set and have no effect on a job in real time, if there are any."""
     keys = [option.key for option in _OF_EPOCHS if configuration.contains(option)]
     if not keys:
         return []
     has = "has" if len(keys) == 1 else "have"
-    return [f"{', '.join(keys)} {has} no effect: the job runs in real time, not in epochs ({execution.MODE.key})"]
+    return [
+        f"{', '.join(keys)} {has} no effect: the job runs in real time, not in epochs ({execution.MODE.key})"
+    ]
 
 
 def real_time_options(configuration: Configuration) -> RealTimeOptions:
