@@ -406,6 +406,31 @@ def test_auto_takes_epochs_for_a_job_that_ends() -> None:
     assert platform.engines[0].epochs > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"firesteel.epoch.max-records": "10"},
+            "firesteel.epoch.max-records has no effect: the job runs in real",
+        ),
+        (
+            {"firesteel.epoch.interval": "1 s", "firesteel.epoch.target": "1 s"},
+            "firesteel.epoch.target, firesteel.epoch.interval have no effect: the job runs in real time",
+        ),
+        ({}, ""),
+    ],
+)
+def test_options_of_epochs_are_not_ignored_silently(
+    options: dict[str, str], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with local_platform():
+        env = real_time(**options)
+        generated(env, 1).print()
+        env.execute()
+    assert said in caplog.text
+    assert ("have no effect" in caplog.text or "has no effect" in caplog.text) is bool(said)
+
+
 def test_the_mode_has_a_word() -> None:
     env = environment()
     assert env.get_execution_mode() == "auto"

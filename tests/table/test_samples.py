@@ -208,3 +208,17 @@ def test_mini_batches_need_a_size_and_a_latency(missing: str) -> None:
             t.sql_query(query).execute()
         t.get_config().set(f"table.exec.mini-batch.{missing}", given[missing])
         assert changes(t.sql_query(query)) == ["+I[a, 3]", "+I[b, 2]"]
+
+
+@pytest.mark.row("S-CFG-17")
+@pytest.mark.parametrize("mode", ["epochs", "real-time"])
+def test_a_mini_batch_gives_one_result_of_a_key_in_both_modes(mode: str) -> None:
+    """Buffers that leave after milliseconds do not end it."""
+    options = {"enabled": "true", "size": "5000", "allow-latency": "1 h"}
+    with tables() as t:
+        t.create_temporary_view("t", timed(t))
+        t.get_config().set("execution.mode", mode)
+        t.get_config().set("execution.buffer-timeout.interval", "0 ms")
+        for key, value in options.items():
+            t.get_config().set(f"table.exec.mini-batch.{key}", value)
+        assert changes(t.sql_query("SELECT k, COUNT(*) FROM t GROUP BY k")) == ["+I[a, 3]", "+I[b, 2]"]

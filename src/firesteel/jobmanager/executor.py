@@ -50,6 +50,7 @@ from firesteel.jobmanager.modes import (
     real_time_options,
     refusal,
     wants_real_time,
+    without_effect,
 )
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import job_options
@@ -290,8 +291,9 @@ class Executor:
         job = prepare(
             configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
         )
-        obeyed = OF_REAL_TIME if options.real_time is not None else ()
-        for notice in notices(configuration, job.graph, obeyed):
+        real_time = options.real_time is not None
+        said = notices(configuration, job.graph, OF_REAL_TIME if real_time else ())
+        for notice in said + (without_effect(configuration) if real_time else []):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
         local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()

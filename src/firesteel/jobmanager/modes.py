@@ -12,6 +12,15 @@ from firesteel.jobmanager.real_time import RealTimeOptions
 #: Options that have an effect in real-time mode alone.
 OF_REAL_TIME: Final = frozenset((execution.BUFFER_TIMEOUT.key, execution.BUFFER_TIMEOUT_ENABLED.key))
 
+_OF_EPOCHS: Final = (
+    own.EPOCH_TARGET,
+    own.EPOCH_INTERVAL,
+    own.EPOCH_MAX_RECORDS,
+    own.EPOCH_MAX_BYTES,
+    own.EPOCH_TIME_LIMIT,
+    own.EPOCH_ATTEMPTS,
+)
+
 #: For what is done beside a job in real time, as commits: its tasks leave none free.
 SPARE_SLOTS: Final = 2
 
@@ -46,6 +55,17 @@ def refusal(reasons: list[str]) -> UnsupportedFeatureError:
         detail="; ".join(reasons),
         hint=f"set {execution.MODE.key} to epochs, or to auto to have it run in epochs where it must",
     )
+
+
+def without_effect(configuration: Configuration) -> list[str]:
+    """A sentence about options that are set and have no effect on a job in real time, if there are any."""
+    keys = [option.key for option in _OF_EPOCHS if configuration.contains(option)]
+    if not keys:
+        return []
+    has = "has" if len(keys) == 1 else "have"
+    return [
+        f"{', '.join(keys)} {has} no effect: the job runs in real time, not in epochs ({execution.MODE.key})"
+    ]
 
 
 def real_time_options(configuration: Configuration) -> RealTimeOptions:

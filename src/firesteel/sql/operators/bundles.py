@@ -1,5 +1,5 @@
-"""Mini-batches: rows that wait until there are so many, or until a mark, or the task hands on what is
-ready."""
+"""Mini-batches: rows that wait until there are so many, or until a mark, or the end of the epoch. Buffers of
+real time that leave do not end them: they are there to make fewer results."""
 
 from __future__ import annotations
 
@@ -63,10 +63,6 @@ class BundlingOperator(ColumnsOperator):
     def on_mark(self, mark: Mark, input_index: int) -> None:
         self._finish_bundle()
         super().on_mark(mark, input_index)
-
-    def flush(self) -> None:
-        self._finish_bundle()
-        super().flush()
 
     def end_epoch(self) -> None:
         self._finish_bundle()

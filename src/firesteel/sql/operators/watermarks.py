@@ -155,10 +155,12 @@ class MiniBatchAssignerOperator(ColumnsOperator):
         super().__init__(program, spec)
         self._next = MIN_WATERMARK
         self._held = MIN_WATERMARK
+        self._has_rows = False  # since the last mark, or the epoch began: its end is one of batches, too
 
     def run(self, columns: Columns, input_index: int) -> None:
         if not self.spec.event_time:
             self._pass_time()
+            self._has_rows = True
         self.emit(columns)
 
     def _pass_time(self) -> None:
@@ -167,6 +169,7 @@ class MiniBatchAssignerOperator(ColumnsOperator):
         if start > self.watermark:
             self.watermark = start
             self.outputs.mark(start)
+            self._has_rows = False
 
     def on_mark(self, mark: Mark, input_index: int) -> None:
         if type(mark) is not int:
@@ -193,8 +196,11 @@ class MiniBatchAssignerOperator(ColumnsOperator):
             self._pass_time()
             self.outputs.flush()
 
+    def end_epoch(self) -> None:
+        self._has_rows = False
+
     def next_timer_ms(self) -> int | None:
-        return None
+        return self.watermark + max(1, self.spec.interval_ms) if self._has_rows and not self.ended else None
 
     def snapshot(self) -> Any:
         return self.watermark, self._next, self._held, self.ended
