@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +22,9 @@ from firesteel.spark.reports import Reports
 from firesteel.spark.session import EPOCHS, child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
+
+#: Of what PySpark does at a Ctrl-C, before the program hears of it: Spark's log tells nothing of a failure then.
+_ALL_CANCELLED: Final = "as part of cancellation of all jobs"
 
 
 class Sessions(Protocol):
@@ -100,9 +103,9 @@ class SparkEngine:
                 raise loss from e
             if not isinstance(e, FAILURES):
                 raise
-            raise EngineError(
-                f"Spark could not run {what}", detail=_first_cause(str(e)), hint=self._hint(hint)
-            ) from e
+            text = str(e)
+            hint = hint if _ALL_CANCELLED in text else self._hint(hint)
+            raise EngineError(f"Spark could not run {what}", detail=_first_cause(text), hint=hint) from e
 
     def _hint(self, hint: str | None) -> str | None:
         """With the place of Spark's log, which stays until an epoch succeeds."""
