@@ -23,7 +23,7 @@ from firesteel.spark.session import EPOCHS, child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
 
-#: Of what PySpark does at a Ctrl-C, before the program hears of it: Spark's log tells nothing of a failure then.
+#: What PySpark does at a Ctrl-C, before the program hears of it: Spark's log tells of no failure then.
 _ALL_CANCELLED: Final = "as part of cancellation of all jobs"
 
 
