@@ -30,7 +30,8 @@ REAL_TIME_EPOCH: Final = duration(
     "firesteel.real-time.epoch",
     None,
     "Real-time mode: the length of an epoch, after which its output is committed. Without it: 5 s, or the "
-    "interval of the checkpoints if that is shorter; 1 s for jobs without checkpoints.",
+    "interval of the checkpoints if that is shorter; 1 s for jobs without checkpoints. At most 200 ms in any "
+    "case where somebody waits for what is printed or collected.",
 )
 EPOCH_INTERVAL: Final = duration(
     "firesteel.epoch.interval",
