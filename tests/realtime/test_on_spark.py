@@ -191,7 +191,7 @@ def test_a_savepoint_takes_a_job_to_the_other_mode(
 def test_a_job_is_cancelled(environment: MakeEnvironment) -> None:
     env = environment()
     sink = CollectingSink()
-    counted(generated(env, None, 100.0)).sink_to(sink)
+    counted(numbers(env, 100.0, 1 << 40)).sink_to(sink)
     client = env.execute_async("without end")
     until(lambda: len(sink.values) > 10)
     client.cancel().result()

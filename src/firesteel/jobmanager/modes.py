@@ -7,6 +7,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.options import checkpointing, execution, firesteel as own
+from firesteel.common.options.checks import in_vain
 from firesteel.jobmanager.real_time import RealTimeOptions
 
 #: Options that have an effect in real-time mode alone.
@@ -60,12 +61,8 @@ def refusal(reasons: list[str]) -> UnsupportedFeatureError:
 def without_effect(configuration: Configuration) -> list[str]:
     """A sentence about options that are set and have no effect on a job in real time, if there are any."""
     keys = [option.key for option in _OF_EPOCHS if configuration.contains(option)]
-    if not keys:
-        return []
-    has = "has" if len(keys) == 1 else "have"
-    return [
-        f"{', '.join(keys)} {has} no effect: the job runs in real time, not in epochs ({execution.MODE.key})"
-    ]
+    why = f"the job runs in real time, not in epochs ({execution.MODE.key})"
+    return [in_vain(keys, why)] if keys else []
 
 
 def real_time_options(configuration: Configuration) -> RealTimeOptions:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import EngineError
@@ -79,19 +80,28 @@ def why_not(session: SparkSession, slots: int, taken: int = 0, *, must: bool = T
 
 
 def _slots(session: SparkSession, wanted: int, *, must: bool) -> int:
-    """How many there are. Executors of a cluster come one after the other, and are waited for: by a job that
-    has another way only in the first seconds of an application that may get so many."""
+    """How many there are. Executors of a cluster come one after the other, and are waited for."""
     context = session.sparkContext
-    begins = time.time() if must else context.startTime / 1000
-    until = begins + (0 if (context.master or "").startswith("local[") else _PATIENCE_S)
-    conf = context.getConf()
-    executors = conf.get("spark.executor.instances", None)
-    if executors is not None and not must:
-        most = int(executors) * int(conf.get("spark.executor.cores", "1"))
-        until = until if most >= wanted * int(conf.get("spark.task.cpus", "1")) else 0
-    while context.defaultParallelism < wanted and time.time() < until:
+    until = time.monotonic() + _patience_s(context, wanted, must=must)
+    while context.defaultParallelism < wanted and time.monotonic() < until:
         time.sleep(_PAUSE_S)
     return context.defaultParallelism
+
+
+def _patience_s(context: SparkContext, wanted: int, *, must: bool) -> float:
+    """How long executors are waited for: by a job that has another way only in the first seconds of an
+    application that may get so many."""
+    if (context.master or "").startswith("local["):
+        return 0.0
+    if must:
+        return _PATIENCE_S
+    conf = context.getConf()
+    executors = conf.get("spark.executor.instances", None)
+    if executors is not None:
+        cores = int(executors) * int(conf.get("spark.executor.cores", "1"))
+        if cores < wanted * int(conf.get("spark.task.cpus", "1")):
+            return 0.0
+    return _PATIENCE_S - (time.time() - context.startTime / 1000)
 
 
 def _held(session: SparkSession) -> int:

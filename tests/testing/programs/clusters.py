@@ -34,6 +34,7 @@ def use(master: str) -> dict[str, Any]:
     """A job loses its Python workers between two epochs."""
     with MiniCluster(master, conf={"spark.app.name": f"test of {master}"}) as cluster:
         env = cluster.environment(parallelism=2)
+        env.set_execution_mode("epochs")
         source, sink = ScriptedSource([], bounded=False), CollectingSink()
         stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "script")
         stream.key_by(lambda v: v % 5).process(Count()).sink_to(sink)

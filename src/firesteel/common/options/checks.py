@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from enum import Enum
 from types import ModuleType
@@ -133,16 +133,18 @@ def notices(configuration: Configuration, obeyed: Collection[str] = ()) -> list[
             without.setdefault(group, (found.why, []))[1].append(key)
         elif key in PRESENT_NAMES:
             older.append(f"{key} is read as {' and '.join(PRESENT_NAMES[key])}, its present name")
-    said = older + [
-        f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} {NO_EFFECT}: {why}"
-        for why, keys in without.values()
-    ]
+    said = older + [in_vain(keys, why) for why, keys in without.values()]
     if unknown:
         said.append(
             f"{', '.join(unknown)}: neither Firesteel nor Flink has {_them(unknown)}, so nothing reads "
             f"what is set (parameters of the program belong in {GLOBAL_JOB_PARAMETERS.key})"
         )
     return said
+
+
+def in_vain(keys: Sequence[str], why: str) -> str:
+    """The sentence about options that are set in vain."""
+    return f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} {NO_EFFECT}: {why}"
 
 
 def _them(keys: list[str]) -> str:
