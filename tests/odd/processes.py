@@ -234,8 +234,9 @@ for _name, _numbers in [
             for number in numbers:
                 job.send_signal(number)
             _, said = job.communicate(timeout=patience(50))
-            # Python ends its line by ": " if the last Ctrl-C comes while it waits for its threads at the end.
-            code, out, last = _told(job.returncode, "", said)
+            # Python ends its line by ": " if the last Ctrl-C comes while it waits for its threads at the end,
+            # and says that it has lost sys.stderr if it comes later than that.
+            code, out, last = _told(job.returncode, "", said.removesuffix("lost sys.stderr\n"))
             return code, out, last.removesuffix(": ")
         finally:
             job.kill()

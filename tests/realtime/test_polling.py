@@ -131,6 +131,15 @@ def test_a_range_is_over_although_its_reader_gives_something_to_the_last(max_rec
     assert polling.read_so_far == {"a": ReadSoFar(1, 5, ended=False)}
 
 
+def test_a_range_has_no_more_records_than_were_planned_although_it_is_read_ever_more_slowly() -> None:
+    """Else a source at a rate gives more than that while its operators begin."""
+    polling = PlannedRanges(SequenceSource(0, 99).create_reader())
+    polling.add_ranges([ReadRange(Split("a", (0, 100)), None, 2, MANY)])
+    found = [v for most in range(50, 0, -1) for _, chunk in polling.poll(most, 0.0, ()) for v in chunk.values]
+    assert found == [0, 1]
+    assert polling.read_so_far == {"a": ReadSoFar(1, 2, ended=False)}
+
+
 def test_reading_goes_on_from_a_position(tmp_path: Path) -> None:
     source = SequenceSource(1, 100)
     (split,) = splits_of(source, tmp_path, 1)

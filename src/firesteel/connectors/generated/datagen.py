@@ -75,13 +75,16 @@ class GeneratedSource(Source):
             ranges = contiguous_ranges(0, self.count, parallelism)
             indexes = [_Indexes(a, 1, b - a, i, len(ranges)) for i, (a, b) in enumerate(ranges)]
         splits = [Split(str(n), part) for n, part in enumerate(indexes, start=1)]
-        if self.rate_per_second is None:
-            return FixedSplits(splits)
-        return _RateLimited(splits, round(self.rate_per_second * _MICRO))
+        rate = self.micro_rate
+        return FixedSplits(splits) if rate is None else _RateLimited(splits, rate)
 
     def create_reader(self) -> SourceReader:
-        rate = self.rate_per_second
-        return _GeneratorReader(self.function, None if rate is None else round(rate * _MICRO))
+        return _GeneratorReader(self.function, self.micro_rate)
+
+    @property
+    def micro_rate(self) -> int | None:
+        """Records in a million seconds."""
+        return None if self.rate_per_second is None else round(self.rate_per_second * _MICRO)
 
 
 @record("generated indexes")
@@ -123,10 +126,10 @@ class _GeneratorReader(SourceReader):
 
     def polling(self) -> PollingReader:
         assert self._micro_rate is not None
-        return _Rated(self, self._micro_rate)
+        return RatedReader(self, self._micro_rate)
 
 
-class _Rated(PollingReader):
+class RatedReader(PollingReader):
     """Reads at a rate, which counts from when the task begins: its downtime is not made up for."""
 
     def __init__(self, reader: SourceReader, micro_rate: int) -> None:

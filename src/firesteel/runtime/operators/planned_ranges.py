@@ -98,7 +98,8 @@ class PlannedRanges(PollingReader):
     def _next_chunk(self, reading: _Reading, max_records: int) -> Chunk | None:
         """None: a part is over, or the range."""
         records = max_records if max_records < _CHUNK else _RECORDS
-        if reading.chunks is None or reading.part_records > records:  # downstream is slow: a part of a few
+        slow_now = reading.part_records > records and reading.left > 0  # downstream: a part of a few
+        if reading.chunks is None or slow_now:
             reading.chunks = self._part(reading, records)
         chunk = next(reading.chunks, None)
         if chunk is not None:

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from firesteel.common.columns import Columns
-from firesteel.connectors.generated.datagen import GeneratedSource
-from firesteel.program.sources import Boundedness, Chunk, ReadRange, SourceReader
+from firesteel.connectors.generated.datagen import GeneratedSource, RatedReader
+from firesteel.program.sources import Boundedness, Chunk, PollingReader, ReadRange, SourceReader
 from firesteel.program.transformations import SourceTransformation
 from firesteel.sql import physical as p, types as t
 from firesteel.sql.connectors.factory import TableConnector, TableContext
@@ -79,8 +79,14 @@ class Rows:
 class ColumnsOfNumbers(SourceReader):
     """A position is the number of rows that were read of a split."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, micro_rate: int | None) -> None:
         self._rows = rows
+        self._micro_rate = micro_rate
+        self.polls = micro_rate is not None
+
+    def polling(self) -> PollingReader:
+        assert self._micro_rate is not None
+        return RatedReader(self, self._micro_rate)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         split: Any = range_.split.payload
@@ -106,7 +112,7 @@ class DatagenSource(GeneratedSource):
 
     def create_reader(self) -> SourceReader:
         rows: Any = self.function
-        return ColumnsOfNumbers(getattr(rows, "function", rows))
+        return ColumnsOfNumbers(getattr(rows, "function", rows), self.micro_rate)
 
     @property
     def description(self) -> str:
