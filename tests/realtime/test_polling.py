@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ from firesteel.program.sources import (
 )
 from firesteel.runtime.operators import planned_ranges
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
+from firesteel.sql.connectors.datagen import DatagenSource, Rows
+from firesteel.sql.connectors.generated_fields import whole
+from firesteel.sql.types import IntType
+
+from ..waiting import patience
 
 MANY = 1 << 40
 
@@ -138,6 +144,28 @@ def test_a_range_has_no_more_records_than_were_planned_although_it_is_read_ever_
     found = [v for most in range(50, 0, -1) for _, chunk in polling.poll(most, 0.0, ()) for v in chunk.values]
     assert found == [0, 1]
     assert polling.read_so_far == {"a": ReadSoFar(1, 2, ended=False)}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GeneratedSource(lambda n: n, 40, 1_000_000),
+        DatagenSource(Rows((whole(0, 9, IntType()),), seed=1), 40, 1_000_000),  # type: ignore[arg-type]
+    ],
+    ids=["of a stream", "of a table"],
+)
+def test_generated_records_come_at_their_instants_and_not_when_the_driver_has_asked(
+    source: GeneratedSource, tmp_path: Path
+) -> None:
+    reader = source.create_reader()
+    assert reader.polls
+    polling = reader.polling()
+    polling.add_splits([(split, None) for split in splits_of(source, tmp_path, 2)])
+    read, ended, deadline = 0, 0, time.monotonic() + patience(10)
+    while ended < 2 and time.monotonic() < deadline:
+        for _, chunk in polling.poll(1_000, 1.0, ()):
+            read, ended = read + len(chunk.values), ended + chunk.end
+    assert (read, ended) == (40, 2)
 
 
 def test_reading_goes_on_from_a_position(tmp_path: Path) -> None:
