@@ -40,12 +40,13 @@ class TimestampAssigner(ABC):
 
 
 class IngestionTimeAssigner(TimestampAssigner):
-    """The time at which an element enters the stream: the processing time of the epoch that reads it, the
-    same one when the epoch is run again. It never goes back. (Flink: ``IngestionTimeAssigner``.)
+    """The time at which an element enters the stream: the processing time at which it is read. In epochs that
+    is one for each epoch, the same when it is run again. It never goes back. (Flink:
+    ``IngestionTimeAssigner``.)
     """
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        """Where no job runs, the time of this machine; in a job the engine knows the epoch's."""
+        """Where no job runs, the time of this machine; in a job the engine knows the processing time."""
         return SystemClock().now_ms()
 
 
@@ -79,9 +80,10 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called after each 1,000 elements, at the end of each epoch, and while there are no elements every
-        ``pipeline.auto-watermark-interval`` (200 ms). An interval above 200 ms holds with elements too; 0
-        switches the calls off. A body that is empty is not called without elements: it would cost an epoch.
+        """Called after each 1,000 elements, at the end of each epoch, and every
+        ``pipeline.auto-watermark-interval`` (200 ms), in epochs only while there are no elements. An interval
+        above 200 ms holds for the other calls, too; 0 switches the calls off. In epochs a body that is empty
+        is not called without elements: it would cost an epoch.
         """
 
 
@@ -92,9 +94,9 @@ class WatermarkAlignment(NamedTuple):
     the others have caught up. Nothing is dropped or reordered, and waiting does not make a split idle. Splits
     that are idle, that have ended, or that have no watermark yet hold nobody back.
 
-    How far the group may go is settled before each epoch; nothing is read in between. Within the epoch a
-    split stops at the first watermark that is too far ahead: it overshoots by what lies between two of its
-    watermarks, 1,000 elements or one chunk of the source (at most 4,096). (Flink: FLIP-182, FLIP-217.)
+    How far the group may go is settled once in each epoch. A split stops at the first watermark that is too
+    far ahead: it overshoots by what lies between two of its watermarks, 1,000 elements or one chunk of the
+    source (at most 4,096). (Flink: FLIP-182, FLIP-217.)
     """
 
     group: str
@@ -214,7 +216,7 @@ class WatermarkStrategy:
         Only sources can be paused: it has no effect on a stream behind its source, and none in BATCH mode.
 
         :param watermark_group: all sources of the job with this name wait for each other.
-        :param update_interval: Flink: how often the group's progress is looked at. Here that is before every
+        :param update_interval: Flink: how often the group's progress is looked at. Here that is once in each
             epoch, so this has no effect, and a warning says so.
         """
         drift_ms = as_millis(max_allowed_watermark_drift, "max_allowed_watermark_drift")
@@ -223,7 +225,7 @@ class WatermarkStrategy:
         if update_interval is not None:
             if as_millis(update_interval, "update_interval") <= 0:
                 raise ProgramError(f"update_interval must be at least 1 ms, not {update_interval}")
-            tell_no_effect("the update interval of an alignment", "progress is looked at before every epoch")
+            tell_no_effect("the update interval of an alignment", "progress is looked at once in each epoch")
         strategy = copy.copy(self)
         strategy.alignment = WatermarkAlignment(watermark_group, drift_ms)
         return strategy

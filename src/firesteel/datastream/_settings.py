@@ -157,7 +157,8 @@ class StreamSettings(OperatorSettings):
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
         """Flink: how long records may wait in a buffer that is not full, in milliseconds; -1: the default.
 
-        Buffers are handed on at the end of each epoch, so a timeout has no effect, and the job says so.
+        All operators of a job have the timeout of the environment, so this has no effect, and the job says
+        so.
         """
         operator = self._operator("buffer timeout")
         operator.buffer_timeout_ms = require_int(timeout_millis, "buffer timeout", -1, None, operator.name)

@@ -29,8 +29,9 @@ class AsyncDataStream:
     ``timeout`` is for one record, all its attempts and the time between them included; then the request is
     cancelled and ``AsyncFunction.timeout`` says what comes out. A plain number is in milliseconds; 0 or less
     is no timeout. ``capacity`` is how many requests each subtask has open at most. Results carry the
-    timestamp of their record. All requests of an epoch are answered before it ends, so that a failure sends
-    those of a whole epoch again and each record still has its results exactly once.
+    timestamp of their record. All requests of an epoch are answered before it ends, so that none is open when
+    a checkpoint is taken. What is processed again after a failure is requested again, and each record still
+    has its results exactly once.
     """
 
     @staticmethod

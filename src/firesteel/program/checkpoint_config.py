@@ -20,8 +20,9 @@ _ANY_NUMBER_OF_FAILURES = 2**31 - 1
 class CheckpointConfig:
     """Checkpoint settings of an environment, kept in its configuration (Flink: ``CheckpointConfig``).
 
-    Nothing is in flight between two epochs, so a checkpoint neither waits for barriers nor stores buffers:
-    the settings for unaligned checkpoints hold without costing anything. All times are in milliseconds.
+    A checkpoint is taken between two epochs and never stores buffers: in epochs nothing is in flight then, in
+    real time barriers are aligned. So the settings for unaligned checkpoints are kept and have no effect. All
+    times are in milliseconds.
     """
 
     def __init__(self, configuration: Configuration) -> None:

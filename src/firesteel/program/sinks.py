@@ -38,9 +38,9 @@ class WriterContext:
 
     ``job_id`` and ``sink_id`` (the operator id of the sink) stay when the job is restarted or another driver
     goes on with it; ``run`` tells the restarts apart, because numbers of epochs come again after one.
-    ``now_ms`` is the processing time of the epoch; never read another clock. ``buffer_timeout_ms`` is how
-    long a record may wait in the writer for others, where the writer itself makes records visible; None: to
-    the end of the epoch.
+    ``now_ms`` is the processing time at which the writer is made; never read another clock.
+    ``buffer_timeout_ms`` is how long a record may wait in the writer for others, where the writer itself
+    makes records visible; None: to the end of the epoch.
     """
 
     subtask_index: int

@@ -2,10 +2,10 @@
 
 A *source* is an enumerator on the driver, which finds splits, and a reader in the task, which reads a
 range of one split (Flink: FLIP-27 sources). A *sink* is a writer in the task and, where its output becomes
-visible only when it is committed, a committer on the driver: see ``_sink_api.py``.
+visible only when it is committed, a committer on the driver: see ``sinks.py``.
 
-Reading must be repeatable: the same split, position and limit always give the same records, because Spark
-may run a task again, on another host, or twice at once.
+Reading a range must be repeatable: the same split, position and limit always give the same records, because
+Spark may run a task again, on another host, or twice at once. In real time a reader may poll instead.
 """
 
 from __future__ import annotations

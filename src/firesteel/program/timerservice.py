@@ -16,7 +16,7 @@ class TimerService(ABC):
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The processing time; fixed for the length of an epoch."""
+        """The processing time: in epochs the instant at which the epoch began, in real time the clock's."""
 
     @abstractmethod
     def current_watermark(self) -> int:

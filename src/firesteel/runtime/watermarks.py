@@ -1,8 +1,9 @@
 """Watermark generation: from records to marks.
 
-Periodic watermarks come after fixed record counts and at the end of the epoch, never by a clock: the same
-input gives the same marks. An interval longer than the usual one thins them out by the
-time of the epochs, which is fixed too. Punctuated generators emit wherever they like.
+Periodic watermarks come after fixed record counts and at the end of the epoch. In epochs they never come by a
+clock: the same input gives the same marks, and an interval longer than the usual one thins them out by the
+time of the epochs, which is fixed too. In real time they also come by the clock of the task. Punctuated
+generators emit wherever they like.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The only package that knows Spark: the session, the plan of an epoch, and running it."""
+"""The only package that knows Spark: sessions, the plans of epochs and of jobs in real time, their tasks."""

@@ -111,7 +111,7 @@ class ValueColumn(Column, ValueState[Any]):
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
         if not key[2]:
-            return  # of a pane: the operator takes it over (``SubtaskState.inherited``)
+            return  # of a pane: the operator takes it over (``OperatorState.inherited``)
         canonical = canonical_of(key_data(key, end))
         if value == TOMBSTONE and self._core.complete:
             self._cache.pop(canonical, None)

@@ -8,7 +8,7 @@ from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import boolean, duration, integer, paths, text, word
 
 MINIMAL_TIME_MS: Final = 10
-BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
+ALIGNED: Final = "checkpoints are taken between two epochs, and barriers are always aligned"
 
 INTERVAL: Final = duration(
     "execution.checkpointing.interval",
@@ -85,20 +85,20 @@ UNALIGNED: Final = boolean(
     False,
     "Flink: let barriers overtake records.",
     older_names=("execution.checkpointing.unaligned",),
-    no_effect=BETWEEN_EPOCHS,
+    no_effect=ALIGNED,
 )
 UNALIGNED_FORCED: Final = boolean(
     "execution.checkpointing.unaligned.forced",
     False,
     "Flink: unaligned checkpoints in programs with iterations too.",
-    no_effect=BETWEEN_EPOCHS,
+    no_effect=ALIGNED,
 )
 ALIGNED_TIMEOUT: Final = duration(
     "execution.checkpointing.aligned-checkpoint-timeout",
     0,
     "Flink: how long a checkpoint waits for barriers before it becomes unaligned.",
     older_names=("execution.checkpointing.alignment-timeout",),
-    no_effect=BETWEEN_EPOCHS,
+    no_effect=ALIGNED,
 )
 INCREMENTAL: Final = boolean(
     "execution.checkpointing.incremental",

@@ -24,7 +24,8 @@ HOST_ID: Final = text(
 EPOCH_TARGET: Final = duration(
     "firesteel.epoch.target",
     None,
-    "The length that epochs aim at while there is a backlog. Without it: 500 ms, for bounded jobs 6 s.",
+    "In epochs: the length that they aim at while there is a backlog. Without it: 500 ms, for bounded jobs "
+    "6 s.",
 )
 REAL_TIME_EPOCH: Final = duration(
     "firesteel.real-time.epoch",
@@ -36,23 +37,23 @@ REAL_TIME_EPOCH: Final = duration(
 EPOCH_INTERVAL: Final = duration(
     "firesteel.epoch.interval",
     100,
-    "The time between the starts of two epochs while there is no backlog.",
+    "In epochs: the time between the starts of two while there is no backlog.",
 )
 EPOCH_MAX_RECORDS: Final = integer(
-    "firesteel.epoch.max-records", None, "How many records of one split an epoch takes at most."
+    "firesteel.epoch.max-records", None, "In epochs: how many records of one split each takes at most."
 )
 EPOCH_MAX_BYTES: Final = memory(
-    "firesteel.epoch.max-bytes", 512 << 20, "How many bytes of one split an epoch takes at most."
+    "firesteel.epoch.max-bytes", 512 << 20, "In epochs: how many bytes of one split each takes at most."
 )
 EPOCH_TIME_LIMIT: Final = boolean(
     "firesteel.epoch.time-limit",
     True,
-    "Let tasks look at the clock, so that an epoch of slow functions ends in time. An epoch whose functions "
+    "In epochs: let tasks look at the clock, so that one of slow functions ends in time. One whose functions "
     "behind an exchange take several times as long as it should is then given up and run again with fewer "
     "records; switch it off where a function must not see a record a second time without a failure.",
 )
 EPOCH_ATTEMPTS: Final = integer(
-    "firesteel.epoch.attempts", 4, "How often an epoch is tried that Spark cannot run."
+    "firesteel.epoch.attempts", 4, "In epochs: how often one is tried that Spark cannot run."
 )
 PRE_AGGREGATION: Final = boolean(
     "firesteel.window.pre-aggregation",

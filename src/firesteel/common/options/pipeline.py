@@ -71,11 +71,11 @@ CANCELLATION_INTERVAL: Final = duration(
     30_000,
     "Flink: the time between two attempts to interrupt a task that is cancelled.",
     older_names=("task.cancellation-interval",),
-    no_effect="Spark cancels the tasks of an epoch",
+    no_effect="Spark cancels the tasks",
 )
 CANCELLATION_TIMEOUT: Final = duration(
     "task.cancellation.timeout",
     180_000,
     "Flink: how long a task may take to be cancelled before its process is ended.",
-    no_effect="Spark cancels the tasks of an epoch (see spark.task.reaper.killTimeout)",
+    no_effect="Spark cancels the tasks (see spark.task.reaper.killTimeout)",
 )

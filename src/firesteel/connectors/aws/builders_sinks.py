@@ -75,7 +75,7 @@ class _BatchingSinkBuilder:
 
     def set_max_time_in_buffer_ms(self, max_time_in_buffer_ms: int) -> Self:
         """Has no effect, and a warning says so. In Flink it is how long a record may be held before it is
-        sent; here it is sent at the end of its epoch at the latest, which is sooner."""
+        sent; here it is sent at the end of its epoch at the latest."""
         require_int(max_time_in_buffer_ms, "max_time_in_buffer_ms", 1, None, self._WHO)
         tell_no_effect("set_max_time_in_buffer_ms", "records are sent with their epoch at the latest")
         return self

@@ -33,10 +33,11 @@ _ALL: Final = 1 << 62
 class SocketTextSource(Source):
     """Reads texts separated by ``delimiter`` from a server. A CR before LF is removed, as in Flink.
 
-    Received data is written to a log of the job before it is read, so that an epoch can be read again. Data
-    that is not in the log yet is lost if the driver fails. When the server closes the connection, it is
-    reopened at most ``max_retries`` times in total (-1: no limit), after ``retry_interval_ms`` each. Then the
-    source ends, with the text after the last delimiter as its last record.
+    Received data is written to a log of the job before it is read, so that it can be read again. Data that is
+    not in the log yet is lost if the driver, in real time the task, fails. When the server closes the
+    connection, it is reopened at most ``max_retries`` times in total (-1: no limit), after
+    ``retry_interval_ms`` each. Then the source ends, with the text after the last delimiter as its last
+    record.
     """
 
     host: str

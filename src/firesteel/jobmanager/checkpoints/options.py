@@ -154,7 +154,7 @@ def interplay(configuration: Configuration, *, batch: bool) -> list[str]:
         and CheckpointConfig(configuration).get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
     ):
         found.append(
-            f"{checkpointing.MODE.key} AT_LEAST_ONCE has no effect: {checkpointing.BETWEEN_EPOCHS}, so "
-            "every checkpoint is exactly-once"
+            f"{checkpointing.MODE.key} AT_LEAST_ONCE has no effect: {checkpointing.ALIGNED}, so every "
+            "checkpoint is exactly-once"
         )
     return found

@@ -1,7 +1,7 @@
 """Checkpoints and savepoints: history, sums, settings, details by vertex and subtask.
 
-A checkpoint is taken between two epochs, from the answers that the subtasks gave for the last one. So nothing
-is aligned or in flight, and all subtasks have answered when the cut is there.
+A checkpoint is taken between two epochs, from the answers that the subtasks gave for the last one. So all
+subtasks have answered when the cut is there. How long barriers wait in real time nobody measures: it is 0.
 """
 
 from __future__ import annotations
