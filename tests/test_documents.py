@@ -1,4 +1,4 @@
-"""What documents and docstrings say of the code's layout is so: packages and modules that they name are there."""
+"""What documents say of the code's layout is so: packages and modules that they name are there."""
 
 from __future__ import annotations
 
