@@ -75,8 +75,9 @@ class Split:
 @quick_pickle
 @dataclass(frozen=True, slots=True)
 class ReadRange:
-    """What one epoch may read of one split: from ``position`` on, at most ``max_records`` records and
-    about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the split).
+    """What may be read next of one split, in epochs within one of them: from ``position`` on, at most
+    ``max_records`` records and about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the
+    split).
 
     ``in_turn``: the split is read to its end before the next one that is given to the same subtask; both
     end some time. Without it a subtask reads a chunk of each in turn. Where the source makes watermarks this
@@ -151,7 +152,8 @@ class SplitEnumerator(ABC):
 
     @abstractmethod
     def discover(self, now_ms: int) -> list[Split]:
-        """The splits not yet reported. Called before each epoch; must be cheap when nothing is new."""
+        """The splits not yet reported. Called before each epoch, in real time every half second; must be cheap
+        when nothing is new."""
 
     @property
     @abstractmethod
