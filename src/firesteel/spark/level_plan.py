@@ -1,8 +1,7 @@
-"""The plan of a job's epochs: made by Spark's planner once, and filled with the functions of each epoch.
+"""The plan of a job's epochs: made by Spark's planner for the first one, copied for those that follow.
 
-An epoch is a Spark job of the same shape as the one before, with other functions. Planned anew, it takes the
-JVM many times as long as it takes to run the tasks of a small one: each step of a plan is analysed with all
-steps before it, and all are optimised and described for pages that nobody looks at.
+An epoch is a Spark job of the same shape as the one before, with other functions. To plan it anew takes the
+JVM longer than to run the tasks of a small one: each step of a plan is analysed with all steps before it.
 
 Which classes the operators of Spark have, and with which parts, is internal to Spark. No other module but
 ``pipelined.py`` knows of it.
@@ -34,16 +33,33 @@ class LevelPlan:
         self, session: SparkSession, widths: Sequence[int], schema: StructType, order: Sequence[str] = ()
     ) -> None:
         self._session = session
-        frame: Any = frame_of(session, [_nothing] * len(widths), widths, schema, order)
+        self._shape = widths, schema, order
+        self._planned: Any = None  # the DataFrame of the first run
+        self._copies: _Copies | None = None
+
+    def run(self, tasks: Sequence[MapRows]) -> pa.Table:
+        """The rows of the last level. What they have written for each other is removed behind them."""
+        if self._copies is not None:
+            return self._copies.run(tasks)
+        if self._planned is None:
+            self._planned = frame_of(self._session, tasks, *self._shape)
+            return self._planned.toArrow()
+        self._copies = _Copies(self._planned, self._shape[1])
+        return self._copies.run(tasks)
+
+
+class _Copies:
+    """Runs copies of a plan, with other functions."""
+
+    def __init__(self, frame: Any, schema: StructType) -> None:
+        self._session = session = frame.sparkSession
         self._schema = frame._jdf.schema()
         self._first, *operators = _operators(frame._jdf.queryExecution().executedPlan())
         self._operators = [_OPERATORS.get(_name(operator), _Other)(operator) for operator in operators]
         self._functions = _Functions(session, schema)
-        jvm: Any = session._jvm
-        self._activate = jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
+        self._activate = session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
 
     def run(self, tasks: Sequence[MapRows]) -> pa.Table:
-        """The rows of the last level. What they have written for each other is removed behind them."""
         own: Any = self._session._jsparkSession
         self._activate(own)  # operators ask for the session of the thread, and this thread may have none
         functions = map(self._functions.made, tasks)
@@ -146,8 +162,3 @@ def _operators(plan: Any) -> list[Any]:
 def _name(operator: Any) -> str:
     name: str = operator.getClass().getSimpleName()
     return name
-
-
-def _nothing(batches: Any) -> Any:
-    """Stands for the function of a level."""
-    return batches
