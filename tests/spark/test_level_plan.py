@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from firesteel.spark import level_plan
 from firesteel.spark.level_plan import LevelPlan
 from firesteel.spark.session import EPOCHS, child_session
 
@@ -65,6 +66,15 @@ def test_each_run_has_its_own_functions_and_rows_in_order(plan: LevelPlan) -> No
         found = plan.run(functions(count, more)).column("value").to_pylist()
         expected = [n + more for n in range(count + 1)]
         assert found == [n for task in (0, 1) for n in expected if n % 2 == task]
+
+
+def test_a_plan_with_operators_that_are_not_known_is_made_anew(
+    plan: LevelPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(level_plan, "_OPERATORS", {})
+    for count in (2, 1):
+        found = plan.run(functions(count, 0)).column("value").to_pylist()
+        assert sorted(found) == list(range(count + 1))
 
 
 def test_a_level_of_one_task_and_no_exchange(spark_session: SparkSession) -> None:

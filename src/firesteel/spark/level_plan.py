@@ -39,13 +39,12 @@ class LevelPlan:
 
     def run(self, tasks: Sequence[MapRows]) -> pa.Table:
         """The rows of the last level. What they have written for each other is removed behind them."""
-        if self._copies is not None:
+        if self._copies is None and self._planned is not None:
+            self._copies = _Copies(self._planned, self._shape[1])
+        if self._copies is not None and self._copies.levels == len(tasks):
             return self._copies.run(tasks)
-        if self._planned is None:
-            self._planned = frame_of(self._session, tasks, *self._shape)
-            return self._planned.toArrow()
-        self._copies = _Copies(self._planned, self._shape[1])
-        return self._copies.run(tasks)
+        self._planned = frame_of(self._session, tasks, *self._shape)
+        return self._planned.toArrow()
 
 
 class _Copies:
@@ -56,6 +55,8 @@ class _Copies:
         self._schema = frame._jdf.schema()
         self._first, *operators = _operators(frame._jdf.queryExecution().executedPlan())
         self._operators = [_OPERATORS.get(_name(operator), _Other)(operator) for operator in operators]
+        #: How many are found in the plan. Extensions of Spark may have put other operators into it.
+        self.levels = sum(isinstance(operator, _Tasks) for operator in self._operators)
         self._functions = _Functions(session, schema)
         self._activate = session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
 
