@@ -9,7 +9,7 @@ Which classes the operators of Spark have, and with which parts, is internal to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -127,17 +127,19 @@ class _Functions:
 
     def __init__(self, session: SparkSession, schema: StructType) -> None:
         self._context: Any = session.sparkContext
+        jvm: Any = self._context._jvm
         self._schema = schema
-        self._made = self._context._jvm.org.apache.spark.api.python.SimplePythonFunction
-        self._largest = self._context._jvm.PythonUtils.getBroadcastThreshold(self._context._jsc)
-        self._pickle = CloudPickleSerializer()
+        self._made = jvm.org.apache.spark.api.python.SimplePythonFunction
+        self._largest = jvm.PythonUtils.getBroadcastThreshold(self._context._jsc)
+        pickle: Any = CloudPickleSerializer
+        self._pickled: Callable[[Any], bytes] = pickle().dumps
 
     def made(self, task: MapRows) -> Any:
         context = self._context
-        command = self._pickle.dumps((task, self._schema))
+        command = self._pickled((task, self._schema))
         broadcasts = []
         if len(command) > self._largest:
-            command = self._pickle.dumps(context.broadcast(command))
+            command = self._pickled(context.broadcast(command))
             broadcasts = [variable._jbroadcast for variable in context._pickled_broadcast_vars]
             context._pickled_broadcast_vars.clear()
         return self._made(
