@@ -30,6 +30,7 @@ from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.level_plan import LevelPlan
 from firesteel.spark.levels import MapRows, no_rows
+from firesteel.spark.own_thread import InOwnThread
 from firesteel.spark.reports import Reports, report
 
 _SCHEMA: Final = StructType(
@@ -94,7 +95,7 @@ class Epochs:
 
 def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:
     """:param consumers: how many tasks the next level has."""
-    return partial(_map_level, pack_level(descriptor), consumers, beside)
+    return InOwnThread(partial(_map_level, pack_level(descriptor), consumers, beside))
 
 
 def _map_level(
