@@ -48,7 +48,7 @@ def test_the_class_of_latency_is_stated_and_leads_to_figures() -> None:
     assert "the latency of Spark's micro-batches" in " ".join(answer.split())
     assert "(limits.md#latency-and-throughput)" in answer
     figures = section(DOCS / "limits.md", "Latency and throughput")
-    for measured in ("339, 580, 643", "8.9, 15.0, 23.5", "5, 16, 24"):
+    for measured in ("115, 179, 226", "8.9, 15.0, 23.5", "5, 16, 24"):
         assert measured in figures
         assert measured in text(DOCS.parent / "README.md"), "both pages have the same figures"
 

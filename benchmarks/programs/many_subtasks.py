@@ -85,11 +85,11 @@ class Switch:
 
         ledger.Ledger.report, epoch_mover.EpochMover._run_epoch = told, epoch
         if spark:
-            from firesteel.spark import engine
+            from firesteel.spark.epoch import Epochs
 
-            run = engine.run_epoch
-            engine.run_epoch = lambda s, levels, widths, reports: run(
-                s, levels, widths, reports if self.on else None
+            run = Epochs.run
+            Epochs.run = lambda epochs, levels, widths, reports: run(
+                epochs, levels, widths, reports if self.on else None
             )
         else:
             local_platform.run_level = level

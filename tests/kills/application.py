@@ -30,7 +30,6 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmanager.checkpoints.storage import SupersededError
 from firesteel.program.execution import get_executor
 from firesteel.spark.session import create_session
-from firesteel.spark.settings import REAL_TIME
 from tests.jobmanager.programs.fault_points import die_at
 from tests.kills import faulty_files, job, tables
 from tests.kills.strikes import SQL, strike_of, struck
@@ -56,8 +55,6 @@ def main(work: str, hosts: int, mode: str) -> None:
     cores = 1 if mode == "epochs" else 5
     master = f"local-cluster[2,{cores},1024]" if hosts == 1 else start_cluster(Path(work))
     own = SPECULATION if hosts == 2 else {}
-    if mode == "real-time":
-        own = own | {key: value for key, (value, _) in REAL_TIME.items()}
     session = create_session(master, "kills", {**_PATIENCE, **own, "spark.local.dir": work})
     faulthandler.register(SAY_WHERE)
     _say(event="ready")

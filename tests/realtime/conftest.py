@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.spark.session import create_session
-from firesteel.spark.settings import REAL_TIME
 from firesteel.spark.shutdown import stop_quietly
 
 SLOTS = 16
@@ -19,9 +18,8 @@ SLOTS = 16
 
 @pytest.fixture(scope="package")
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    settings = {key: value for key, (value, _) in REAL_TIME.items()}
     directory = str(tmp_path_factory.mktemp("spark-local"))
-    session = create_session(f"local[{SLOTS},4]", "real-time", {"spark.local.dir": directory, **settings})
+    session = create_session(f"local[{SLOTS},4]", "real-time", {"spark.local.dir": directory})
     yield session
     stop_quietly(session)
 

@@ -9,7 +9,7 @@ import pytest
 
 from firesteel.common.configuration import Configuration
 from firesteel.spark import settings
-from firesteel.spark.settings import session_settings, settings_of
+from firesteel.spark.settings import REAL_TIME, session_settings, settings_of
 from firesteel.storage.bounded_calls import bound_calls, call_limit_s
 from tests.spark.conftest import MakeEnvironment
 
@@ -67,6 +67,18 @@ def test_a_directory_with_a_space_is_one_word(monkeypatch: pytest.MonkeyPatch) -
     words = shlex.split(session_settings({})[OPTIONS])
     assert "-Djava.io.tmpdir=/tmp/my files/jvm" in words
     assert "-Dfiresteel.log.file=/tmp/my files/spark.log" in words
+
+
+@pytest.mark.parametrize("slots", [0, 6, 40])
+def test_a_session_serves_jobs_of_every_mode_whichever_comes_first(slots: int) -> None:
+    found = session_settings(settings_of(Configuration(), slots))
+    assert found.items() >= {key: value for key, (value, _) in REAL_TIME.items()}.items()
+    threads = int(found["spark.master"].removeprefix("local[").removesuffix(",4]"))
+    assert threads >= max(16, slots)
+
+
+def test_a_master_that_was_chosen_keeps_its_threads() -> None:
+    assert session_settings({"spark.master": "local[2]"})["spark.master"] == "local[2]"
 
 
 def test_only_a_session_for_real_time_goes_without_the_second_compiler() -> None:

@@ -21,12 +21,10 @@ import pyarrow as pa
 from pyspark.serializers import SpecialLengths
 
 from firesteel.common.errors import EngineError
+from firesteel.spark.own_thread import in_own_thread
 
 _WORKER: Final = "invoke_udf"
 _INPUT, _OUTPUT = "input_data_stream", "outfile"
-#: Whether the worker gives the input of a task to a thread: it looks when it has the function of the task.
-_THREAD: Final = "SPARK_PIPELINED_UDF"
-_YES, _NO = "1", "0"
 _INT: Final = Struct("!i")
 _PATIENCE_MS: Final = 1000.0
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow
@@ -50,10 +48,8 @@ class TaskFunction:
 
 def _of_worker(run: Callable[[Connection], None]) -> Callable[[Any], Any]:
     """The function as the worker calls it."""
-    os.environ[_THREAD] = _NO  # until the worker has looked
 
     def function(batches: Any) -> Any:
-        os.environ[_THREAD] = _YES
         connection = Connection(*_streams())
         try:
             run(connection)
@@ -61,7 +57,7 @@ def _of_worker(run: Callable[[Connection], None]) -> Callable[[Any], Any]:
             connection.end()
         return iter(())
 
-    return function
+    return in_own_thread(function)
 
 
 def _streams() -> tuple[BufferedReader, BufferedWriter]:

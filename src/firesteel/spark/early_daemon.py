@@ -8,7 +8,6 @@ empty task, without a plan, comes first.
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -16,8 +15,11 @@ from pyspark.sql import SparkSession
 from firesteel.spark.settings import DAEMON
 
 _GROUP: Final = "firesteel-start"
-# Spark has a process for each set of variables, and adds this one to those of a task of SQL.
+# Spark has a process for each set of variables, and adds these to those of a task of SQL.
 _OF_SQL: Final = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
+_PIPELINED: Final = "spark.python.udf.pipelined.enabled"
+_DEPTH: Final = "spark.python.udf.pipelined.queueDepth"
+_THREAD: Final = "SPARK_PIPELINED_UDF"
 
 
 def start_daemon(session: SparkSession) -> None:
@@ -26,14 +28,23 @@ def start_daemon(session: SparkSession) -> None:
     conf = context.getConf()
     if any(conf.get(key) != value for key, value in DAEMON.items()):
         return
-    context.environment.update(_OF_SQL)
-    threading.Thread(target=_run_a_task, args=(context,), name="firesteel-start", daemon=True).start()
+    threading.Thread(target=_run_a_task, args=(context, conf), name="firesteel-start", daemon=True).start()
 
 
-def _run_a_task(context: Any) -> None:
-    with suppress(Exception):  # the program has ended meanwhile; what else is wrong, the first job will say
+def _run_a_task(context: Any, conf: Any) -> None:
+    variables = dict(_OF_SQL)
+    if conf.get(_PIPELINED, "false") == "true":
+        variables |= {_THREAD: "1", f"{_THREAD}_QUEUE_DEPTH": conf.get(_DEPTH, "2")}
+    before = dict(context.environment)
+    context.environment.update(variables)
+    try:
         context.setJobGroup(_GROUP, "starts the process of the Python workers")
         context.parallelize((0,), 1).foreach(_nothing)
+    except Exception:  # the program has ended meanwhile; what else is wrong, the first job will say
+        pass
+    finally:  # not for the program's own tasks
+        for name in variables.keys() - before.keys():
+            context.environment.pop(name, None)
 
 
 def _nothing(_: Any) -> None:

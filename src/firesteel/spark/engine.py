@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stretch import RunningLevel
-from firesteel.spark.epoch import run_epoch
+from firesteel.spark.epoch import Epochs
 from firesteel.spark.jvm import CALLS, FAILURES
 from firesteel.spark.parts import do_parts
 from firesteel.spark.pipelined import PIPELINED, TAG, when_slots_are_free
@@ -45,6 +45,7 @@ class SparkEngine:
         self._sessions = sessions
         self._parent = sessions.session
         self._child = child_session(self._parent, EPOCHS)
+        self._epochs = Epochs(self._child)
         self._job_id = job_id
         self._job_name = job_name
         self._is_cancelled = False
@@ -57,6 +58,7 @@ class SparkEngine:
         parent = self._sessions.session
         if parent is not self._parent:
             self._parent, self._child = parent, child_session(parent, EPOCHS)
+            self._epochs = Epochs(self._child)
         description = f"{self._job_name}: {work}"
         self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
         # Of each thread. Without FAIR scheduling it makes no difference.
@@ -65,8 +67,8 @@ class SparkEngine:
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         with self._failures_of("an epoch", "the epoch is discarded and run again a few times"):
-            session = self._session(f"epoch {levels[0].epoch}")
-            answers = run_epoch(session, levels, parallelism, self._reports)
+            self._session(f"epoch {levels[0].epoch}")
+            answers = self._epochs.run(levels, parallelism, self._reports)
         if self._kept_log is not None:  # what it tells is over
             keep_no_longer(self._kept_log)
             self._kept_log = None

@@ -28,7 +28,9 @@ from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.levels import MapRows, frame_of, no_rows
+from firesteel.spark.level_plan import LevelPlan
+from firesteel.spark.levels import MapRows, no_rows
+from firesteel.spark.own_thread import InOwnThread
 from firesteel.spark.reports import Reports, report
 
 _SCHEMA: Final = StructType(
@@ -40,7 +42,8 @@ _SCHEMA: Final = StructType(
         StructField("body", BinaryType(), False),
     ]
 )
-_ORDER: Final = ("ord", "channel")
+#: A latency marker has the number of the buffer before it: the kind says which comes first.
+_ORDER: Final = ("ord", "channel", "kind")
 _ARROW: Final = pa.schema(
     [
         pa.field("target", pa.int32(), False),
@@ -55,36 +58,44 @@ _BATCH_ROWS: Final = 16
 _BATCH_BYTES: Final = 1024 * 1024
 
 
-def run_epoch(
-    session: SparkSession,
-    levels: Sequence[LevelDescriptor],
-    parallelism: Sequence[int],
-    reports: Reports | None = None,
-) -> list[Answer]:
-    """Run all levels as one Spark job and return what the subtasks answered.
+class Epochs:
+    """Runs the epochs of a job in a session, each as one Spark job."""
 
-    :param reports: takes what the tasks report beside that; it comes before the answers do.
-    """
-    beside = None if reports is None else reports.accumulator
-    # A latency marker has the number of the buffer before it: the kind says which comes first.
-    order = (*_ORDER, "kind") if levels[0].marks_latency else _ORDER
-    tasks = [
-        _level(level, consumers, beside)
-        for level, consumers in zip(levels, [*parallelism[1:], 0], strict=True)
-    ]
-    frame = frame_of(session, tasks, parallelism, _SCHEMA, order)
-    answers = frame.select("kind", "body").toArrow()
-    found = [
-        pickle.loads(body)
-        for kind, body in zip(answers.column(0).to_pylist(), answers.column(1).to_pylist(), strict=True)
-        if kind != RowKind.DATA
-    ]
-    return found if reports is None else [*found, *reports.take()]
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._plans: dict[tuple[int, ...], LevelPlan] = {}
+
+    def run(
+        self,
+        levels: Sequence[LevelDescriptor],
+        parallelism: Sequence[int],
+        reports: Reports | None = None,
+    ) -> list[Answer]:
+        """Run all levels and return what the subtasks answered.
+
+        :param reports: takes what the tasks report beside that; it comes before the answers do.
+        """
+        beside = None if reports is None else reports.accumulator
+        tasks = [
+            _level(level, consumers, beside)
+            for level, consumers in zip(levels, [*parallelism[1:], 0], strict=True)
+        ]
+        answers = self._plan(parallelism).run(tasks)
+        kinds, bodies = answers.column("kind").to_pylist(), answers.column("body").to_pylist()
+        found = [pickle.loads(b) for k, b in zip(kinds, bodies, strict=True) if k != RowKind.DATA]
+        return found if reports is None else [*found, *reports.take()]
+
+    def _plan(self, parallelism: Sequence[int]) -> LevelPlan:
+        """The last one: a job that is rescaled does not go back and forth."""
+        key = tuple(parallelism)
+        if key not in self._plans:
+            self._plans = {key: LevelPlan(self._session, parallelism, _SCHEMA, _ORDER)}
+        return self._plans[key]
 
 
 def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:
     """:param consumers: how many tasks the next level has."""
-    return partial(_map_level, pack_level(descriptor), consumers, beside)
+    return InOwnThread(partial(_map_level, pack_level(descriptor), consumers, beside))
 
 
 def _map_level(

@@ -28,7 +28,7 @@ STATIC: Final = {
 }
 #: Of the row behind what a task in real time sends at once: see ``bursts.py``.
 PUSH_BYTES: Final = 2048
-#: The same for jobs in real time (``pipelined.py``).
+#: The same for jobs in real time (``pipelined.py``). Those in epochs do not notice (``own_thread.py``).
 REAL_TIME: Final = {
     "spark.shuffle.manager.incremental": (
         "org.apache.spark.shuffle.streaming.StreamingShuffleManager",
@@ -92,10 +92,11 @@ _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
 def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """All settings of a session; ``conf``, which may name the master, wins over our defaults."""
-    settings = {k: v for k, (v, _) in STATIC.items()} | _OWN
+    """All settings of a session, with what jobs in real time need, whichever is the first; ``conf``, which
+    may name the master, wins over our defaults."""
+    settings = {k: v for k, (v, _) in (STATIC | REAL_TIME).items()} | _OWN
     settings["spark.app.name"] = "firesteel"
-    settings[SPARK_MASTER.key] = conf.get(SPARK_MASTER.key) or DEFAULT_MASTER
+    settings[SPARK_MASTER.key] = _with_threads(conf.get(SPARK_MASTER.key) or DEFAULT_MASTER, _THREADS)
     if settings[SPARK_MASTER.key].startswith("local"):
         settings |= DAEMON
     if listens_here_only(conf):
@@ -130,7 +131,7 @@ def settings_of(
 ) -> dict[str, str]:
     """What a configuration says about the session.
 
-    :param slots: of a job in real time, whose tasks run all at once; 0: there is none.
+    :param slots: of the first job, if it is one in real time, whose tasks run all at once; else 0.
     :param submitted: what ``spark-submit`` was told; the configuration wins over it, it wins over defaults.
     """
     said = dict(submitted or {})
@@ -146,21 +147,25 @@ def settings_of(
 
 
 def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
-    settings = {key: value for key, (value, _) in REAL_TIME.items()} | said
-    master = said.get(SPARK_MASTER.key) or DEFAULT_MASTER
-    if (all_cores := _ALL_CORES.fullmatch(master)) is not None:
-        threads = max(slots, os.cpu_count() or 1, _THREADS)
-        settings[SPARK_MASTER.key] = f"local[{threads}{all_cores['rest'] or ''}]"
+    """The program's main job has little to compile, and may run for long on a part of a processor."""
+    master = _with_threads(said.get(SPARK_MASTER.key) or DEFAULT_MASTER, max(slots, _THREADS))
     java_options = said.get(_JAVA_OPTIONS, "")
     if _COMPILERS not in java_options:
-        settings[_JAVA_OPTIONS] = f"{_SPARING} {java_options}".strip()
-    return settings
+        java_options = f"{_SPARING} {java_options}".strip()
+    return said | {SPARK_MASTER.key: master, _JAVA_OPTIONS: java_options}
+
+
+def _with_threads(master: str, least: int) -> str:
+    """``local[*]`` with so many threads at least: each task of a job in real time has one for good."""
+    if (all_cores := _ALL_CORES.fullmatch(master)) is None:
+        return master
+    return f"local[{max(least, os.cpu_count() or 1)}{all_cores['rest'] or ''}]"
 
 
 def of_the_jvm(settings: Mapping[str, str]) -> dict[str, str]:
     """What a JVM must have been started with for a session with these settings: not what the session says
     itself when it is made, nor what only makes the JVM of a job in real time a little cheaper."""
-    found = {key: value for key, value in settings.items() if key not in REAL_TIME}
+    found = dict(settings)
     if found.get(SPARK_MASTER.key, DEFAULT_MASTER).startswith("local["):
         found.pop(SPARK_MASTER.key, None)
     if _JAVA_OPTIONS in found:

@@ -22,7 +22,6 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
 from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.common.logs import logger
-from firesteel.common.options import execution
 from firesteel.metrics.machines import Machines
 from firesteel.spark.jvm import CALLS, DriverJvm, end_jvm
 from firesteel.spark.machines import machines
@@ -46,14 +45,13 @@ _OF_THE_OWNER: Final = {"spark.scheduler.mode": "FAIR"}  # a pool for each job
 class OwnedSpark:
     """The application as its owner has it, which runs no job itself.
 
-    :param configuration: of the cluster. If jobs may run in real time it gets room for that.
+    :param configuration: of the cluster.
     """
 
     platform = "firesteel.spark.shared:JobOnSharedSpark"
 
     def __init__(self, configuration: Configuration) -> None:
-        slots = 0 if configuration.get(execution.MODE) == "epochs" else 1
-        self._settings = session_settings({**_OF_THE_OWNER, **settings_of(configuration, slots)})
+        self._settings = session_settings({**_OF_THE_OWNER, **settings_of(configuration)})
         self._session: SparkSession | None = None
         self._jvm: DriverJvm | None = None
         # Not while another JVM is started: what a call meets then is half of a session.
