@@ -29,9 +29,8 @@ class MiniCluster:
         ``local-cluster[2,1,1024]`` (two executors of one core and 1024 MB each, as on a cluster).
     :param conf: further settings of the Spark session.
 
-    Jobs without end run in epochs on it, and the log says so; for real time ``conf`` must have the settings
-    that a session needs for that (docs/real-time.md). A cluster ``in_process`` runs them in epochs, too,
-    unless ``execution.mode`` is ``real-time``.
+    Jobs without end run in epochs where there are too few threads or cores for real time, as by default, and
+    the log says so. A cluster ``in_process`` runs them in epochs unless ``execution.mode`` is ``real-time``.
 
     There can be no other Spark session beside it; a cluster ``in_process`` takes its place until that one
     stops. When it stops, its jobs are cancelled, and its Python workers, executors and JVM end.
