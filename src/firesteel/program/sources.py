@@ -152,8 +152,8 @@ class SplitEnumerator(ABC):
 
     @abstractmethod
     def discover(self, now_ms: int) -> list[Split]:
-        """The splits not yet reported. Called before each epoch, in real time every half second; must be cheap
-        when nothing is new."""
+        """The splits not yet reported. Called before each epoch, in real time every half second; must be
+        cheap when nothing is new."""
 
     @property
     @abstractmethod
