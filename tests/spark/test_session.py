@@ -180,3 +180,13 @@ def test_a_session_handed_in_without_our_settings(tmp_path: Path) -> None:
     assert "40 ms" in warning
     assert outcome["adaptive"] == "true", "the user's session keeps its settings"
     assert outcome["still"] == 3, "the user's session is not stopped with the job"
+
+
+@pytest.mark.row("S-SPARK-10")
+def test_a_job_without_end_runs_in_real_time_behind_one_that_ends(tmp_path: Path) -> None:
+    done = run(python("both_kinds.py"), tmp_path)
+    assert done.code == 0, done.err
+    outcome = json.loads(done.lines[-1])
+    assert outcome["ended"] == [2, 4]
+    assert len(set(outcome["first"])) == 50
+    assert "in epochs, not in real time" not in done.err
