@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,9 @@ from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.datastream import DataStream, KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
 from firesteel.datastream.connectors import NumberSequenceSource
 from firesteel.datastream.window import TumblingProcessingTimeWindows
-from firesteel.spark.pipelined import why_not
+from firesteel.program.execution import get_executor
+from firesteel.spark import pipelined, platform
+from firesteel.spark.machines import slots_of
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.realtime.conftest import SLOTS, MakeEnvironment
 from tests.realtime.support import Count, generated
@@ -294,13 +297,18 @@ def test_auto_takes_epochs_where_there_are_too_few_slots(
 
 @pytest.mark.row("S-SPARK-10")
 def test_auto_takes_epochs_where_other_jobs_hold_the_slots(
-    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture, spark_session: SparkSession
+    environment: MakeEnvironment,
+    caplog: pytest.LogCaptureFixture,
+    spark_session: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those of this process count as soon as they are submitted; those of others that share the session, as
     Spark knows of them."""
 
     def held() -> int:
-        return len(why_not(spark_session, SLOTS - 1, must=False))
+        with monkeypatch.context() as another_process:
+            another_process.setattr(pipelined, "OWN_TAG", "that of another process")
+            return len(pipelined.why_not(spark_session, SLOTS - 1, must=False))
 
     def started() -> list[JobClient]:
         return [works(environment(4, **{"execution.mode": "auto"})) for _ in range(2)]
@@ -318,6 +326,61 @@ def test_auto_takes_epochs_where_other_jobs_hold_the_slots(
     until(lambda: not held())
     works(environment(4, **{"execution.mode": "auto"})).cancel().result()
     assert "not in real time" not in caplog.text
+
+
+@pytest.mark.row("S-SPARK-10")
+def test_auto_goes_on_in_epochs_where_the_slots_are_gone_when_its_tasks_begin(
+    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs were submitted at the same time, or an executor was lost. No strategy allows a restart."""
+    monkeypatch.setattr(platform, "why_not", lambda *_, **__: [])
+    monkeypatch.setattr(pipelined, "_PATIENCE_S", 0.5)
+    client = works(environment(SLOTS, **{"execution.mode": "auto"}))
+    client.cancel().result()
+    assert "the job runs in epochs from now on" in caplog.text
+    assert not get_executor().jobs.running_ids
+    caplog.clear()
+    works(environment(4, **{"execution.mode": "auto"})).cancel().result()
+    assert "in epochs" not in caplog.text, "its slots are held no longer"
+
+
+@pytest.mark.row("S-SPARK-10")
+def test_a_job_that_must_be_in_real_time_fails_where_the_slots_are_gone(
+    environment: MakeEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "why_not", lambda *_, **__: [])
+    monkeypatch.setattr(pipelined, "_PATIENCE_S", 0.5)
+    env = environment(SLOTS)
+    counted(generated(env, None, 100.0)).print()
+    with pytest.raises(JobExecutionError, match="no room for the tasks of the job at the same time"):
+        env.execute()
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "most"),
+    [
+        ("local[4,2]", {}, 3),  # of the session, see below
+        ("local", {}, 3),
+        ("local-cluster[2, 3, 1024]", {}, 6),
+        ("local-cluster[2,3,1024]", {"spark.task.cpus": "2"}, 3),
+        ("spark://host:7077", {"spark.cores.max": "5"}, 5),
+        ("spark://host:7077", {}, None),
+        ("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "2"}, 6),
+        ("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "4", "spark.task.cpus": "3"}, 3),
+    ],
+)
+def test_how_many_slots_there_will_ever_be(
+    master: str, conf: dict[str, str], most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipelined, "slots_of", lambda _: 3)
+    context: Any = SimpleNamespace(master=master, getConf=lambda: conf)
+    assert pipelined._most_slots(context) == most
+
+
+def test_slots_are_those_of_the_executors_whatever_the_program_says_of_its_parallelism(
+    spark_session: SparkSession,
+) -> None:
+    assert slots_of(spark_session.sparkContext) == SLOTS
 
 
 def test_time_moves_without_data(environment: MakeEnvironment) -> None:

@@ -172,6 +172,10 @@ class EngineError(FiresteelError):
     """Spark failed, or answered what it must not answer; the fault is not in the user's functions."""
 
 
+class NoSlotsError(EngineError):
+    """There is no room for tasks that have to run at the same time; none of them has begun."""
+
+
 class EngineLostError(EngineError):
     """The process of the engine has died, with all that it knew; what jobs have committed is elsewhere.
 

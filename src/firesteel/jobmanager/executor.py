@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -46,6 +46,7 @@ from firesteel.jobmanager.layout import Layout
 from firesteel.jobmanager.modes import (
     OF_REAL_TIME,
     SPARE_SLOTS,
+    check_epoch,
     must_be_real_time,
     real_time_options,
     refusal,
@@ -300,8 +301,6 @@ class Executor:
 
         def lay_out(graph: JobGraph) -> Layout:
             plan = plan_levels(graph)
-            if options.real_time is not None:
-                self._taken[str(job.job_id)] = plan.subtasks
             code = to_program(str(job.job_id), graph, plan, configuration.to_dict())
             checkpointing = job.continuity.checkpoints.options
             info = job_info(str(job.job_id), graph, plan, configuration, checkpointing, job.files.root)
@@ -330,6 +329,8 @@ class Executor:
             observer=observer,
             mailbox=mailbox,
             count_slots=lambda: self.platform.machines().slots,
+            hold_slots=partial(self._hold_slots, str(job.job_id)),
+            takes_epochs=not must_be_real_time(configuration),
         ).run
 
         def before_result(outcome: JobOutcome) -> None:
@@ -337,14 +338,24 @@ class Executor:
             self._archive(gateway.view, configuration)
 
         def ended() -> None:
-            self._taken.pop(str(job.job_id), None)
+            self._hold_slots(str(job.job_id), 0)
             if on_end is not None:
                 on_end()
             shutil.rmtree(os.path.join(local, str(job.job_id)), ignore_errors=True)
 
         gateway = JobGateway(job.job_id, observer.published, mailbox, engine.cancel)
-        self.on_start(gateway.view, self.platform.log)
-        return self.jobs.start(gateway, run, before_result, ended)
+        try:
+            self.on_start(gateway.view, self.platform.log)
+            return self.jobs.start(gateway, run, before_result, ended)
+        except BaseException:
+            self._hold_slots(str(job.job_id), 0)
+            raise
+
+    def _hold_slots(self, job_id: str, slots: int) -> None:
+        if slots:
+            self._taken[job_id] = slots
+        else:
+            self._taken.pop(job_id, None)
 
     def _serve(self, configuration: Configuration) -> None:
         """Serve the REST API and report metrics if the program wants it; their rooms stand above this one, so
@@ -368,13 +379,14 @@ class Executor:
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""
+        check_epoch(configuration)
         if not wants_real_time(configuration, bounded=bounded, batch=graph.batch):
             return 0
         return plan_levels(graph).subtasks + SPARE_SLOTS
 
     def _runs_in_real_time(self, configuration: Configuration, slots: int) -> bool:
         must = must_be_real_time(configuration)
-        reasons = self.platform.why_not_real_time(slots, sum(self._taken.values()), must=must)
+        reasons = self.platform.why_not_real_time(slots, sum(list(self._taken.values())), must=must)
         if reasons and must:
             raise refusal(reasons)
         if reasons:

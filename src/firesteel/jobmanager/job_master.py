@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from firesteel.common.clock import Clock
+from firesteel.common.errors import NoSlotsError
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
@@ -56,6 +57,8 @@ class JobMaster:
 
     :param observer: is told what happens. It tells the other threads.
     :param mailbox: where they put what they ask for.
+    :param hold_slots: is told how many slots the tasks of the job hold for as long as they run; 0: in epochs.
+    :param takes_epochs: whether a job in real time may go on in epochs.
     """
 
     def __init__(
@@ -73,8 +76,12 @@ class JobMaster:
         observer: JobObserver,
         mailbox: Mailbox,
         count_slots: Callable[[], int],
+        hold_slots: Callable[[int], None],
+        takes_epochs: bool,
     ) -> None:
         self._job_id = job_id
+        self._hold_slots = hold_slots
+        self._takes_epochs = takes_epochs
         self._graph = graph = layout.graph
         self._engine = engine
         self._options = options
@@ -162,6 +169,7 @@ class JobMaster:
     def _new_mover(self) -> Mover:
         engine, options = self._engine, self._options
         ledger = Ledger(self._job_id, self._course, self._sinks, self._observer)
+        self._hold_slots(0 if options.real_time is None else self._deployment.plan.subtasks)
         if options.real_time is not None:
             return RealTimeMover(
                 self._course,
@@ -309,7 +317,7 @@ class JobMaster:
         """Wait until the job may be tried again; raise ``error`` when the restart strategy says no."""
         if self._cancelled.is_set() or not may_pass(error) or self._checkpoints.gives_up_after(error):
             raise error
-        delay_ms = self._restarts.delay_ms(self._clock.now_ms())
+        delay_ms = 0 if self._changes_mode(error) else self._restarts.delay_ms(self._clock.now_ms())
         if delay_ms is None:
             raise error
         log.warning("job is restarted in %d ms job=%s: %s", delay_ms, self._job_id, error)
@@ -323,6 +331,15 @@ class JobMaster:
         self._requests.serve_without_snapshots(_RESTARTED)
         self._close_all(self._course.run.sources.closing)
         self._wait_for_restart(self._clock.now_ms() + delay_ms)
+
+    def _changes_mode(self, error: Exception) -> bool:
+        """Whether the job goes on in epochs because there are too few slots for real time, now that its tasks
+        were to begin: others have taken them, or an executor was lost."""
+        if not (self._takes_epochs and isinstance(error, NoSlotsError)):
+            return False
+        log.warning("the job runs in epochs from now on, not in real time job=%s: %s", self._job_id, error)
+        self._options = replace(self._options, real_time=None)
+        return True
 
     def _wait_for_restart(self, instant_ms: int) -> None:
         """Wait for ``instant_ms`` or until the job is cancelled; there is nothing to take a snapshot of."""
@@ -339,6 +356,8 @@ class JobMaster:
         rescaled = restored_from is None and self._rescaler.begin_again()
         if rescaled:  # what the job began with is for the subtasks that it began with
             self._lay_out(self._rescaler.layout)
+        if isinstance(self._mover, RealTimeMover) and self._options.real_time is None:
+            self._mover = self._new_mover()
         self._course.run = self._new_run(beginning)
         self._course.accumulated = _accumulated(beginning)
         before.state.release()  # after the new run has taken what it needs

@@ -11,7 +11,9 @@ from firesteel.common.options.checks import in_vain
 from firesteel.jobmanager.real_time import RealTimeOptions
 
 #: Options that have an effect in real-time mode alone.
-OF_REAL_TIME: Final = frozenset((execution.BUFFER_TIMEOUT.key, execution.BUFFER_TIMEOUT_ENABLED.key))
+OF_REAL_TIME: Final = frozenset(
+    (execution.BUFFER_TIMEOUT.key, execution.BUFFER_TIMEOUT_ENABLED.key, own.REAL_TIME_EPOCH.key)
+)
 
 _OF_EPOCHS: Final = (
     own.EPOCH_TARGET,
@@ -27,6 +29,7 @@ SPARE_SLOTS: Final = 2
 
 _EPOCHS: Final = "epochs"
 _AUTO: Final = "auto"
+_REAL_TIME: Final = "real-time"
 _DEFAULT_TIMEOUT_MS: Final = 5.0
 _EPOCH_MS: Final = 1000  # of a job without checkpoints
 _LONGEST_EPOCH_MS: Final = 5000
@@ -47,7 +50,7 @@ def wants_real_time(configuration: Configuration, *, bounded: bool, batch: bool)
 
 def must_be_real_time(configuration: Configuration) -> bool:
     """Whether the job is refused where it cannot run in real time."""
-    return configuration.get(execution.MODE) != _AUTO
+    return configuration.get(execution.MODE) == _REAL_TIME
 
 
 def refusal(reasons: list[str]) -> UnsupportedFeatureError:
@@ -65,13 +68,19 @@ def without_effect(configuration: Configuration) -> list[str]:
     return [in_vain(keys, why)] if keys else []
 
 
+def check_epoch(configuration: Configuration) -> None:
+    """
+    :raises ConfigurationError: the length of epochs in real time is none.
+    """
+    epoch_ms = configuration.get(own.REAL_TIME_EPOCH)
+    if epoch_ms is not None and epoch_ms < 1:
+        raise ConfigurationError(f"{own.REAL_TIME_EPOCH.key} must be at least 1 ms", detail=f"got {epoch_ms}")
+
+
 def real_time_options(configuration: Configuration) -> RealTimeOptions:
     epoch_ms = configuration.get(own.REAL_TIME_EPOCH)
     if epoch_ms is None:
-        has_checkpoints = configuration.get(checkpointing.INTERVAL) is not None
-        epoch_ms = _LONGEST_EPOCH_MS if has_checkpoints else _EPOCH_MS
-    elif epoch_ms < 1:
-        raise ConfigurationError(f"{own.REAL_TIME_EPOCH.key} must be at least 1 ms", detail=f"got {epoch_ms}")
+        epoch_ms = _LONGEST_EPOCH_MS if configuration.get(checkpointing.INTERVAL) else _EPOCH_MS
     return RealTimeOptions(epoch_ms, _buffer_timeout_ms(configuration))
 
 

@@ -16,7 +16,7 @@ from firesteel.runtime.stretch import RunningLevel
 from firesteel.spark.epoch import Epochs
 from firesteel.spark.jvm import CALLS, FAILURES
 from firesteel.spark.parts import do_parts
-from firesteel.spark.pipelined import PIPELINED, TAG, when_slots_are_free
+from firesteel.spark.pipelined import OWN_TAG, PIPELINED, TAG, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
 from firesteel.spark.reports import Reports
 from firesteel.spark.session import EPOCHS, child_session
@@ -81,7 +81,8 @@ class SparkEngine:
             with self._failures_of("the tasks of the job"):
                 beside = self._session(f"real time from epoch {levels[0].descriptor.epoch}")
                 session = child_session(beside, PIPELINED)
-                session.sparkContext.addJobTag(TAG)  # of this thread
+                for tag in (TAG, OWN_TAG):  # of this thread
+                    session.sparkContext.addJobTag(tag)
                 when_slots_are_free(
                     lambda: run_levels(session, levels), lambda: is_given_up() or self._is_cancelled
                 )

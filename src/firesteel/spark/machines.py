@@ -37,6 +37,13 @@ def machines(session: SparkSession) -> Machines:
     return Machines(workers, _jvm(beans), figures, context.uiWebUrl, _slots_to_come(context, workers))
 
 
+def slots_of(context: Any) -> int:
+    """How many tasks can run at the same time now."""
+    executors = list(_executors(context))
+    alone = all(executor.id() == _DRIVER for executor in executors)
+    return sum(executor.maxTasks() for executor in executors if alone or executor.id() != _DRIVER)
+
+
 def _slots_to_come(context: Any, workers: Sequence[WorkerInfo]) -> int:
     """How many more slots there can be by dynamic allocation, as its settings say: whether the cluster
     manager has room for them, nobody knows beforehand."""

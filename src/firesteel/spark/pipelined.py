@@ -3,25 +3,30 @@
 Spark 4.3 runs two stages together when the dependency between them is a ``PipelinedShuffleDependency``, and
 an exchange makes one when it is marked as pipelined. Structured Streaming's real-time mode marks its
 exchanges by a rule of its planner; this module marks those of a plain batch job, through py4j. The names that
-it uses are internal to Spark. No other module knows them.
+it uses are internal to Spark; of the operators of plans, ``level_plan.py`` knows, too.
 """
 
 from __future__ import annotations
 
+import re
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from firesteel.common.errors import EngineError
+from firesteel.common.errors import EngineError, NoSlotsError
 from firesteel.spark.bursts import ROWS
+from firesteel.spark.machines import slots_of
 from firesteel.spark.session import losses
 from firesteel.spark.settings import PUSH_BYTES, REAL_TIME
 
 #: Of the Spark jobs: their tasks hold slots until the end.
 TAG: Final = "firesteel-real-time"
+#: Of those of this process.
+OWN_TAG: Final = f"{TAG}-of-{uuid.uuid4().hex}"
 #: Of the child session in which such jobs run.
 PIPELINED: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
@@ -43,6 +48,9 @@ _REFUSED: Final[Mapping[str, str]] = {
 }
 _PATIENCE_S: Final = 30.0  # for executors that are started, and for tasks that are still ending
 _PAUSE_S: Final = 0.1
+_LOCAL_CLUSTER: Final = re.compile(
+    r"local-cluster\[\s*(?P<executors>\d+)\s*,\s*(?P<cores>\d+)\s*,\s*\d+\s*\]"
+)
 _NO_SLOTS: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _EXCHANGE: Final = "ShuffleExchangeExec"
 
@@ -58,9 +66,8 @@ def why_not(session: SparkSession, slots: int, taken: int = 0, *, must: bool = T
         return ["the session is one of Spark Connect, which gives no access to a plan"]
     lost = losses(session, REAL_TIME)
     if lost and not must:
-        lost = [
-            f"the Spark session was created without the settings of real time, as {next(iter(REAL_TIME))}"
-        ]
+        key = lost[0].partition(" ")[0]
+        lost = [f"the Spark session was created without the settings of real time, as {key}"]
     reasons = lost + [
         f"{key} is true: {why}"
         for key, why in _REFUSED.items()
@@ -68,7 +75,7 @@ def why_not(session: SparkSession, slots: int, taken: int = 0, *, must: bool = T
     ]
     if reasons and not must:
         return reasons
-    held = 0 if must else max(taken, _held(session))
+    held = 0 if must else taken + _held_by_others(session)
     there = _slots(session, held + slots, must=must)
     if there - held < slots:
         reasons.append(
@@ -83,34 +90,46 @@ def _slots(session: SparkSession, wanted: int, *, must: bool) -> int:
     """How many there are. Executors of a cluster come one after the other, and are waited for."""
     context = session.sparkContext
     until = time.monotonic() + _patience_s(context, wanted, must=must)
-    while context.defaultParallelism < wanted and time.monotonic() < until:
+    while (there := slots_of(context)) < wanted and time.monotonic() < until:
         time.sleep(_PAUSE_S)
-    return context.defaultParallelism
+    return there
 
 
 def _patience_s(context: SparkContext, wanted: int, *, must: bool) -> float:
     """How long executors are waited for: by a job that has another way only in the first seconds of an
     application that may get so many."""
-    if (context.master or "").startswith("local["):
+    if (_most_slots(context) or wanted) < wanted:
         return 0.0
     if must:
         return _PATIENCE_S
-    conf = context.getConf()
-    executors = conf.get("spark.executor.instances", None)
-    if executors is not None:
-        cores = int(executors) * int(conf.get("spark.executor.cores", "1"))
-        if cores < wanted * int(conf.get("spark.task.cpus", "1")):
-            return 0.0
     return _PATIENCE_S - (time.time() - context.startTime / 1000)
 
 
-def _held(session: SparkSession) -> int:
-    """The slots of jobs in real time that run, also those of other processes that share the session."""
+def _most_slots(context: SparkContext) -> int | None:
+    """How many there will ever be; None: that is not known."""
+    conf, master = context.getConf(), context.master or ""
+    cpus = int(conf.get("spark.task.cpus", "1"))
+    if (local := _LOCAL_CLUSTER.fullmatch(master)) is not None:
+        return int(local["executors"]) * int(local["cores"]) // cpus
+    if master.startswith("local"):
+        return slots_of(context)
+    executors, cores = conf.get("spark.executor.instances", None), conf.get("spark.cores.max", None)
+    if executors is not None:
+        return int(executors) * (int(conf.get("spark.executor.cores", "1")) // cpus)
+    return None if cores is None else int(cores) // cpus
+
+
+def _held_by_others(session: SparkSession) -> int:
+    """The slots of jobs in real time that other processes run which share the session."""
     context: Any = session.sparkContext
     running = context._jvm.java.util.List.of(context._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
     jobs = context._jsc.sc().statusStore().jobsList(running)
-    found = [jobs.apply(number) for number in range(jobs.size())]
-    return sum(job.numTasks() - job.numCompletedTasks() for job in found if job.jobTags().contains(TAG))
+    found = [(job, job.jobTags()) for job in (jobs.apply(number) for number in range(jobs.size()))]
+    return sum(
+        job.numTasks() - job.numCompletedTasks()
+        for job, tags in found
+        if tags.contains(TAG) and not tags.contains(OWN_TAG)
+    )
 
 
 def when_slots_are_free(run: Callable[[], None], is_given_up: Callable[[], bool]) -> None:
@@ -118,14 +137,22 @@ def when_slots_are_free(run: Callable[[], None], is_given_up: Callable[[], bool]
 
     A job that failed has ended for its driver while some of its tasks still run: the one that follows it may
     find their slots taken. Spark refuses it before any task has begun.
+
+    :raises NoSlotsError: there was none for half a minute.
     """
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
             return run()
         except Exception as e:
-            if _NO_SLOTS not in str(e) or is_given_up() or time.monotonic() > until:
+            if _NO_SLOTS not in str(e) or is_given_up():
                 raise
+            if time.monotonic() > until:
+                raise NoSlotsError(
+                    "Spark has no room for the tasks of the job at the same time",
+                    detail=f"for {_PATIENCE_S:.0f} s",
+                    hint="other jobs hold its slots, or an executor was lost",
+                ) from e
         time.sleep(_PAUSE_S)
 
 

@@ -51,7 +51,7 @@ REAL_TIME: Final = {
         "more rows than one would think may wait in network buffers: Spark takes each for a full buffer",
     ),
 }
-_ALL_CORES: Final = re.compile(r"local\[\*(?P<rest>,\d+)?\]")
+_ALL_CORES: Final = re.compile(r"local\[\s*\*\s*(?P<rest>,\s*\d+\s*)?\]")
 _THREADS: Final = 16  # of a local master, at least: so that the next job in real time has room, too
 _OWN: Final = {
     "spark.ui.enabled": "false",
@@ -147,7 +147,7 @@ def settings_of(
 
 
 def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
-    """The program's main job has little to compile, and may run for long on a part of a processor."""
+    """The first job has little to compile, and may run for long on a part of a processor."""
     master = _with_threads(said.get(SPARK_MASTER.key) or DEFAULT_MASTER, max(slots, _THREADS))
     java_options = said.get(_JAVA_OPTIONS, "")
     if _COMPILERS not in java_options:

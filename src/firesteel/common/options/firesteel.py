@@ -33,6 +33,7 @@ REAL_TIME_EPOCH: Final = duration(
     "Real-time mode: the length of an epoch, after which its output is committed. Without it: 5 s, or the "
     "interval of the checkpoints if that is shorter; 1 s for jobs without checkpoints. At most 200 ms in any "
     "case where somebody waits for what is printed or collected.",
+    no_effect="the job runs in epochs, whose length firesteel.epoch.target is for (execution.mode)",
 )
 EPOCH_INTERVAL: Final = duration(
     "firesteel.epoch.interval",
