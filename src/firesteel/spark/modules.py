@@ -11,7 +11,8 @@ import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,7 @@ from firesteel.program.distributed_cache import CachedFile, cached_files
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
-from firesteel.storage.process_directory import new_directory, process_directory
+from firesteel.storage.process_directory import process_directory
 
 # what a program names its files with
 KEYS_OF_FILES: Final = (python.FILES, python.ARCHIVES, python.REQUIREMENTS, pipeline.CACHED_FILES)
@@ -57,13 +58,15 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
     """``python.files`` become importable, cached files are copied, and on other machines archives and
     packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
-    for path in filter(None, (configuration.get(python.FILES) or "").split(",")):
-        context.addPyFile(_packed(path))
+    # Workers find what is added last first, and of two modules of a name the one that is named first counts.
+    for path in reversed([*filter(None, (configuration.get(python.FILES) or "").split(","))]):
+        context.addPyFile(_by_its_own_name(context, _packed(path.removeprefix("file://"))))
     if not shares_files(session):
         for file in cached_files(configuration):
             context.addFile(_copy_of(file))
-        for path in _archives_of(configuration):
-            context.addArchive(path)
+        for entry in _archives_of(configuration):
+            path, _, target = entry.partition("#")
+            context.addArchive(f"{_by_its_own_name(context, path)}#{target or os.path.basename(path)}")
         for directory in _packages_of(configuration):
             name = _name_of(directory)
             context.addArchive(f"{_zipped(directory, name)}#{name}")
@@ -87,8 +90,7 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 def _copy_of(file: CachedFile) -> str:
     """As ``_kept``, of a file that may be larger than memory."""
-    with open(file.path, "rb") as content:
-        place = _place(file.name, hashlib.file_digest(content, "md5").hexdigest())
+    place = _place(file.name, _digest(file.path))
     if not place.exists():
         coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
         shutil.copyfile(file.path, coming)
@@ -136,16 +138,52 @@ def _place(name: str, digest: str) -> Path:
 
 
 def _packed(path: str) -> str:
-    """A package directory as a zip file; anything else as it is."""
+    """A directory as a zip file, of which it is a package and its modules are modules; anything else as it
+    is."""
     if not os.path.isdir(path):
         return path
-    packed = shutil.make_archive(
-        str(new_directory() / Path(path).name),
-        "zip",
-        root_dir=os.path.dirname(path),
-        base_dir=Path(path).name,
-    )
-    return _kept(Path(packed).name, Path(packed).read_bytes())
+    directory = Path(path)
+    files = {p.relative_to(directory): p for p in sorted(directory.rglob("*")) if p.is_file()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for inner, file in files.items():
+            if "__pycache__" not in inner.parts:
+                archive.write(file, inner)
+                archive.write(file, directory.name / inner)
+    return _kept(f"{directory.name}.zip", packed.getvalue())
+
+
+def _by_its_own_name(context: Any, path: str) -> str:
+    """Where there is a file with the content of *path*, and a name that no other one has.
+
+    Spark tells files apart by their names alone. The first one keeps its name; a module that comes later is
+    put into an archive, so that it is still called as it is.
+    """
+    if "://" in path:
+        return path
+    name, digest = os.path.basename(path), _digest(path)
+    taken = _NAMES.setdefault(context, {})
+    first = taken.setdefault(name, (digest, path))
+    if first[0] == digest:
+        return first[1]
+    if name.endswith(".py"):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr(zipfile.ZipInfo(name), Path(path).read_bytes())
+        return _kept(f"{name.removesuffix('.py')}-{digest}.zip", packed.getvalue())
+    place = _place(f"{digest}-{name}", digest)
+    if not place.exists():
+        shutil.copyfile(path, place)
+    return str(place)
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "md5").hexdigest()
+
+
+#: For each Spark application its files by name: their digest, and where they are.
+_NAMES: Final[WeakKeyDictionary[Any, dict[str, tuple[str, str]]]] = WeakKeyDictionary()
 
 
 def _source_file(module: ModuleType) -> Path | None:

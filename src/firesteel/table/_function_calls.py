@@ -29,6 +29,7 @@ from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.operators.objects import column_of_objects, column_of_results, objects_of
 from firesteel.sql.type_rules import implicitly_castable
 from firesteel.sql.values import repeat as repeat_column
+from firesteel.table.data_view import MapView, StateMapView
 
 __all__ = ["SCALARS", "Aggregate", "AsyncCall", "PandasAggregate", "TableCall", "rule"]
 
@@ -333,12 +334,22 @@ class TableCall(_Opened):
 
 
 class Aggregate:
-    """An aggregate function, as the operators of groups call it: with Python's objects."""
+    """An aggregate function, as the operators of groups call it: with Python's objects.
 
-    def __init__(self, function: Any, result: t.DataType, names: tuple[str, ...] | None) -> None:
+    :param map_views: the fields of the accumulator that its type declares as MAP_VIEW.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        result: t.DataType,
+        names: tuple[str, ...] | None,
+        map_views: tuple[int, ...] = (),
+    ) -> None:
         self.function = function
         self.result = result
         self.names = names
+        self.map_views = map_views
         self._open = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -366,7 +377,11 @@ class Aggregate:
         return (row,)
 
     def create_accumulator(self) -> Any:
-        return self._opened().create_accumulator()
+        made = self._opened().create_accumulator()
+        for place in self.map_views:
+            if isinstance(made[place], MapView):
+                made[place] = StateMapView(made[place])
+        return made
 
     def accumulate(self, accumulator: Any, *values: Any) -> None:
         self._opened().accumulate(accumulator, *self._arguments(values))
