@@ -24,7 +24,7 @@ def _view(**entries: Any) -> StateMapView[str, Any]:
     return view
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-32")
 def test_there_is_no_value_for_a_key_that_is_not_there() -> None:
     view = _view(n=None)
     assert (view.get("x"), view["x"]) == (None, None)
@@ -41,7 +41,7 @@ def test_there_is_no_value_for_a_key_that_is_not_there() -> None:
             ask("x")
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-32")
 def test_keys_values_and_items_are_given_once() -> None:
     view = _view(a=1, b=2)
     for ask, expected in ((view.keys, ["a", "b"]), (view.values, [1, 2]), (view.items, [("a", 1), ("b", 2)])):
@@ -49,7 +49,7 @@ def test_keys_values_and_items_are_given_once() -> None:
         assert (list(given), list(given)) == (expected, [])
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-32")
 def test_an_iterator_removes_what_it_gave_last() -> None:
     view = _view(**{letter: number for number, letter in enumerate("abcdef")})
     entries: Any = view.items()
@@ -69,7 +69,7 @@ def test_an_iterator_removes_what_it_gave_last() -> None:
     assert list(keys) == list("ce")
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-32")
 @pytest.mark.parametrize(
     "change",
     [
@@ -129,7 +129,7 @@ class _Names(AggregateFunction[str, Any]):
         )
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-32")
 def test_an_aggregate_gets_the_views_that_its_accumulator_declares() -> None:
     with tables() as t:
         latest = t.from_elements([(1, "a"), (2, "b"), (1, "c"), (2, "a"), (3, "a")], ["k", "name"])

@@ -50,7 +50,7 @@ def _viewed(table: Table) -> Table:
     return table._t_env.from_path("v")
 
 
-@pytest.mark.row("S-SQL-02")
+@pytest.mark.row("S-SQL-05")
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
@@ -72,7 +72,7 @@ def test_a_table_knows_what_is_declared_of_its_columns(made: Callable[[Table], T
         assert str(made(_source(t)).get_resolved_schema()) == expected
 
 
-@pytest.mark.row("S-SQL-02")
+@pytest.mark.row("S-SQL-05")
 def test_its_parts_can_be_asked_for() -> None:
     with tables() as t:
         schema = _source(t).get_resolved_schema()
@@ -110,7 +110,7 @@ _DESCRIPTOR = """(
 )"""
 
 
-@pytest.mark.row("S-SQL-02")
+@pytest.mark.row("S-SQL-05")
 def test_descriptors_and_what_is_declared_by_expressions() -> None:
     schema = (
         Schema.new_builder()
@@ -138,7 +138,7 @@ def test_descriptors_and_what_is_declared_by_expressions() -> None:
     assert "  `c` AS times(a, 2),\n  `e` AS a + 3,\n" in text
 
 
-@pytest.mark.row("S-SQL-02")
+@pytest.mark.row("S-SQL-34")
 def test_a_stream_has_the_columns_that_its_schema_adds() -> None:
     schema = (
         Schema.new_builder()
@@ -159,7 +159,7 @@ def test_a_stream_has_the_columns_that_its_schema_adds() -> None:
     ]
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-33")
 def test_views_are_described_as_the_tables_that_they_show() -> None:
     with tables() as t:
         _viewed(_source(t).filter(col("a") > 1))
@@ -171,7 +171,7 @@ def test_views_are_described_as_the_tables_that_they_show() -> None:
     assert [row[5] for row in of_query] == [None, None]
 
 
-@pytest.mark.row("S-SQL-08")
+@pytest.mark.row("S-SQL-33")
 @pytest.mark.parametrize(
     "made",
     [

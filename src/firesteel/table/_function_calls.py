@@ -377,27 +377,31 @@ class Aggregate:
         return (row,)
 
     def create_accumulator(self) -> Any:
-        made = self._opened().create_accumulator()
-        for place in self.map_views:
-            if isinstance(made[place], MapView):
-                made[place] = StateMapView(made[place])
-        return made
+        return self._viewed(self._opened().create_accumulator())
 
     def accumulate(self, accumulator: Any, *values: Any) -> None:
-        self._opened().accumulate(accumulator, *self._arguments(values))
+        self._opened().accumulate(self._viewed(accumulator), *self._arguments(values))
 
     def retract(self, accumulator: Any, *values: Any) -> None:
-        self._opened().retract(accumulator, *self._arguments(values))
+        self._opened().retract(self._viewed(accumulator), *self._arguments(values))
 
     def merge(self, accumulator: Any, accumulators: Iterable[Any]) -> None:
-        self._opened().merge(accumulator, accumulators)
+        self._opened().merge(self._viewed(accumulator), list(map(self._viewed, accumulators)))
 
     def get_value(self, accumulator: Any) -> Any:
-        return self._opened().get_value(accumulator)
+        return self._opened().get_value(self._viewed(accumulator))
 
     def emit_value(self, accumulator: Any) -> Iterable[Any]:
-        found: Iterable[Any] = self._opened().emit_value(accumulator)
+        found: Iterable[Any] = self._opened().emit_value(self._viewed(accumulator))
         return found
+
+    def _viewed(self, accumulator: Any) -> Any:
+        """An accumulator with the views that its type declares: a new one, or one that was stored before
+        there were such."""
+        for place in self.map_views:
+            if type(accumulator[place]) is MapView:
+                accumulator[place] = StateMapView(accumulator[place])
+        return accumulator
 
 
 class PandasAggregate:

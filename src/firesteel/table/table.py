@@ -50,9 +50,7 @@ class Table:
     """A query over other tables. Every method gives another table, and nothing runs before ``execute`` and
     its like."""
 
-    def __init__(
-        self, node: l.Node, t_env: TableEnvironment, declared: LogicalSchema | None = None
-    ) -> None:
+    def __init__(self, node: l.Node, t_env: TableEnvironment, declared: LogicalSchema | None = None) -> None:
         """:param declared: the schema of a table of the catalog, of a descriptor or a stream; None: its
         columns are those of *node*, and nothing else is known of them."""
         self._node = node

@@ -76,9 +76,9 @@ class DefinitionParser(QueryParser):
         start = self.token
         tree = self.expression()
         text = self.text_from(start)
-        names = [i for c in tree.find_all(exp.Column) for i in c.find_all(exp.Identifier) if "start" in i.meta]
-        for name in sorted(names, key=lambda i: -int(i.meta["start"])):
-            begin, end = name.meta["start"] - start.start, name.meta["end"] - start.start + 1
+        names = (i.meta for c in tree.find_all(exp.Column) for i in c.find_all(exp.Identifier))
+        places = ((at["start"] - start.start, at["end"] - start.start + 1) for at in names if "start" in at)
+        for begin, end in sorted(places, reverse=True):
             if text[begin] != "`":
                 text = f"{text[:begin]}`{text[begin:end]}`{text[end:]}"
         return text
