@@ -14,9 +14,10 @@ from firesteel.common import Row, RowKind
 from firesteel.common.errors import StateError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.typeinfo import Types
+from firesteel.datastream import DataStream
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.requests import SavepointRequest
-from firesteel.table import ChangelogMode, Schema, StreamTableEnvironment
+from firesteel.table import ChangelogMode, Schema, StreamTableEnvironment, Table
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, env_with, submit
 from tests.runtime.support import SteppedClock, local_platform
@@ -216,11 +217,9 @@ _JOINED = """SELECT n, r FROM numbers AS a
 
 
 class _UpsertJob(_Job):
-    """A query over upserts, of which a stream of upserts is made."""
+    """A query over upserts."""
 
-    def __init__(
-        self, query: str, key: str, parallelism: int, clock: SteppedClock, begin: str | None
-    ) -> None:
+    def __init__(self, query: str, parallelism: int, clock: SteppedClock, begin: str | None) -> None:
         self.sink = CollectingSink()
 
         def attach(t: StreamTableEnvironment) -> None:
@@ -231,16 +230,18 @@ class _UpsertJob(_Job):
             schema = schema.column("ts", "TIMESTAMP(3)").watermark("ts", "ts").primary_key("u")
             versions = t.from_changelog_stream(upserts, schema.build(), ChangelogMode.upsert())
             t.create_temporary_view("versions", versions)
-            assert "ChangelogNormalize" not in self._sent(t, query, key)
+            self._changes(t, t.sql_query(query), query == _VERSIONS).sink_to(self.sink)
+            steps = [step.name for step in t._session.environment.transformations]
+            assert not any("ChangelogNormalize" in name for name in steps)
 
         super().__init__(attach, parallelism, clock, begin)
 
-    def _sent(self, t: StreamTableEnvironment, query: str, key: str) -> str:
-        """Add the program; its plan."""
-        schema = Schema.new_builder().column(key, "BIGINT NOT NULL").column("r", "BIGINT").primary_key(key)
-        changes = t.to_changelog_stream(t.sql_query(query), schema.build(), ChangelogMode.upsert())
-        changes.sink_to(self.sink)
-        return ", ".join(step.name for step in t._session.environment.transformations)
+    @staticmethod
+    def _changes(t: StreamTableEnvironment, table: Table, upserts: bool) -> DataStream:
+        if not upserts:
+            return t.to_changelog_stream(table)
+        schema = Schema.new_builder().column("u", "BIGINT NOT NULL").column("r", "BIGINT").primary_key("u")
+        return t.to_changelog_stream(table, schema.build(), ChangelogMode.upsert())
 
     @property
     def changes(self) -> list[Change]:
@@ -251,13 +252,12 @@ class _UpsertJob(_Job):
 @pytest.mark.parametrize("query", [_VERSIONS, _JOINED], ids=["handed on", "versions of a join"])
 def test_upserts_that_are_handed_on_as_they_are_go_on(query: str, tmp_path: Path) -> None:
     """As in Flink no ``ChangelogNormalize`` keeps their last rows here, so no savepoint has them."""
-    key = "u" if query is _VERSIONS else "n"
     with local_platform():
         clock = SteppedClock()
         changes: list[Change] = []
         savepoint: str | None = None
         for parallelism in (2, 3, 1):
-            job = _UpsertJob(query, key, parallelism, clock, savepoint)
+            job = _UpsertJob(query, parallelism, clock, savepoint)
             if parallelism == 1:
                 job.end()
             else:

@@ -138,6 +138,17 @@ def test_descriptors_and_what_is_declared_by_expressions() -> None:
     assert "  `c` AS times(a, 2),\n  `e` AS a + 3,\n" in text
 
 
+@pytest.mark.row("S-SQL-05")
+def test_a_result_says_its_columns() -> None:
+    with tables() as t:
+        _source(t)
+        result = t.execute_sql("DESCRIBE src")
+        names = ["name", "type", "null", "key", "extras", "watermark", "comment"]
+        assert result.get_table_schema().get_field_names() == names
+        assert result.get_resolved_schema().get_column_names() == names
+        assert repr(result.get_table_schema()).splitlines()[1] == " |-- name: STRING"
+
+
 @pytest.mark.row("S-SQL-34")
 def test_a_stream_has_the_columns_that_its_schema_adds() -> None:
     schema = (

@@ -156,7 +156,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         before = self._configuration.get(python.FILES)
         self._configuration.set(python.FILES, f"{path},{before}" if before else path)
         if _importable(path) not in sys.path:  # which goes to the workers with the program
-            earlier = {_importable(added) for added in (before or "").split(",")} & set(sys.path)
+            earlier = {_importable(added) for added in before.split(",")} if before else set()
+            earlier &= set(sys.path)
             place = min(map(sys.path.index, earlier), default=len(sys.path))
             sys.path.insert(place, _importable(path))
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import pipeline, python
 from firesteel.program.distributed_cache import CachedFile, cached_files
+from firesteel.program.module_archives import module_archive
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
@@ -138,19 +139,9 @@ def _place(name: str, digest: str) -> Path:
 
 
 def _packed(path: str) -> str:
-    """A directory as a zip file, of which it is a package and its modules are modules; anything else as it
-    is."""
-    if not os.path.isdir(path):
-        return path
+    """A directory of modules as a zip file; anything else as it is."""
     directory = Path(path)
-    files = {p.relative_to(directory): p for p in sorted(directory.rglob("*")) if p.is_file()}
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for inner, file in files.items():
-            if "__pycache__" not in inner.parts:
-                archive.write(file, inner)
-                archive.write(file, directory.name / inner)
-    return _kept(f"{directory.name}.zip", packed.getvalue())
+    return _kept(f"{directory.name}.zip", module_archive(directory)) if directory.is_dir() else path
 
 
 def _by_its_own_name(context: Any, path: str) -> str:
