@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.spark.modules import distribute_files, distribute_modules
 
 
@@ -106,9 +107,8 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path, monkeypatch: pytest.Mo
     targets = [name.partition("#")[2] for name in added if "#" in name]
     assert targets == ["lib.zip", "other"]
     code = [path for path in added.values() if "#" not in path]
-    assert len({Path(path).name for path in code}) == 6
-    # What Spark adds last its workers find first; modules that are no archive, last of all.
-    path = [*(p for p in reversed(code) if p.endswith(".zip")), *(str(Path(p).parent) for p in code)]
+    assert len({Path(path).name for path in code}) == 5
+    path = [str(Path(path).parent) if path.endswith(".py") else path for path in code]
     monkeypatch.setattr(sys, "path", [*path, *sys.path])
     found = {}
     for name in ("module_of_two", "inside_a", "inside_b", "package.inside_b", "zipped_a", "zipped_b"):
@@ -116,3 +116,6 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path, monkeypatch: pytest.Mo
         for module in (name, name.partition(".")[0]):
             sys.modules.pop(module, None)
     assert list(found.values()) == ["b", "a", "b", "b", "a", "b"]
+    with pytest.raises(ConfigurationError, match=r"another module module_of_two\.py already") as error:
+        distribute_files(session, Configuration.from_dict({"python.files": names[3]}))
+    assert names[0] in str(error.value)

@@ -150,7 +150,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def add_python_file(self, file_path: str) -> None:
         """Make a module, a directory of modules or a zip importable, here and in the workers.
 
-        Of two modules of one name the one that is added last counts, as in PyFlink.
+        Of two module files of one name the one that is added last counts, as in PyFlink.
         """
         path = _existing(file_path, "add_python_file")
         before = self._configuration.get(python.FILES)

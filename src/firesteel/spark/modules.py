@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import pipeline, python
 from firesteel.program.distributed_cache import CachedFile, cached_files
 from firesteel.program.module_archives import module_archive
@@ -59,9 +60,8 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
     """``python.files`` become importable, cached files are copied, and on other machines archives and
     packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
-    # Workers find what is added last first, and of two modules of a name the one that is named first counts.
-    for path in reversed([*filter(None, (configuration.get(python.FILES) or "").split(","))]):
-        context.addPyFile(_by_its_own_name(context, _packed(path.removeprefix("file://"))))
+    for path in _python_files(configuration):
+        context.addPyFile(_by_its_own_name(context, _packed(path)))
     if not shares_files(session):
         for file in cached_files(configuration):
             context.addFile(_copy_of(file))
@@ -91,14 +91,21 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 def _copy_of(file: CachedFile) -> str:
     """As ``_kept``, of a file that may be larger than memory."""
-    place = _place(file.name, _digest(file.path))
-    if not place.exists():
-        coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
-        shutil.copyfile(file.path, coming)
-        coming.replace(place)  # a copy that breaks off is none
+    place = _copied(file.path, _place(file.name, _digest(file.path)))
     if file.executable:
         place.chmod(0o755)
     return str(place)
+
+
+def _python_files(configuration: Configuration) -> list[str]:
+    """Without modules that none can import: another one of their name is named before them."""
+    named = [path.removeprefix("file://") for path in (configuration.get(python.FILES) or "").split(",")]
+    modules: dict[str, str] = {}
+    return [
+        path
+        for path in filter(None, named)
+        if not path.endswith(".py") or modules.setdefault(os.path.basename(path), path) == path
+    ]
 
 
 def _archives_of(configuration: Configuration) -> list[str]:
@@ -145,27 +152,35 @@ def _packed(path: str) -> str:
 
 
 def _by_its_own_name(context: Any, path: str) -> str:
-    """Where there is a file with the content of *path*, and a name that no other one has.
+    """Where there is a file with the content of *path*, and a name that no other one has: Spark tells files
+    apart by their names alone.
 
-    Spark tells files apart by their names alone. The first one keeps its name; a module that comes later is
-    put into an archive, so that it is still called as it is.
+    :raises ConfigurationError: a module that another one of its name is found before, of an earlier job.
     """
-    if "://" in path:
+    if not os.path.isfile(path):  # elsewhere, or what Spark has something to say about
         return path
     name, digest = os.path.basename(path), _digest(path)
     taken = _NAMES.setdefault(context, {})
     first = taken.setdefault(name, (digest, path))
-    if first[0] == digest:
+    if digest == first[0] or path == first[1]:
         return first[1]
     if name.endswith(".py"):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr(zipfile.ZipInfo(name), Path(path).read_bytes())
-        return _kept(f"{name.removesuffix('.py')}-{digest}.zip", packed.getvalue())
-    place = _place(f"{digest}-{name}", digest)
+        raise ConfigurationError(
+            f"The workers of this Spark application have another module {name} already.",
+            operator=python.FILES.key,
+            detail=f"{path}; an earlier job has named {first[1]}",
+            hint="give the module another name, put it into a zip of another name, or start a new program",
+        )
+    return str(_copied(path, _place(f"{digest}-{name}", digest)))
+
+
+def _copied(path: str, place: Path) -> Path:
+    """*place* with the content of a file, which it has if it is there."""
     if not place.exists():
-        shutil.copyfile(path, place)
-    return str(place)
+        coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
+        shutil.copyfile(path, coming)
+        coming.replace(place)  # a copy that breaks off is none
+    return place
 
 
 def _digest(path: str) -> str:
