@@ -45,6 +45,7 @@ def made(tmp_path: Path) -> Path:
     source = tmp_path / "source"
     (source / "package").mkdir(parents=True)
     (source / "package" / "__init__.py").write_text("word = 'package'\n")
+    (source / "package" / "inside_of_it.py").write_text("word = 'inside'\n")
     (source / "single.py").write_text("word = 'single'\n")
     (source / "data").mkdir()
     (source / "data" / "words.txt").write_text("data")
@@ -86,12 +87,13 @@ def test_modules_can_be_imported(made: Path, tmp_path: Path, monkeypatch: pytest
     workplace = carried_to(tmp_path, list(named_files(Configuration.from_dict(settings))), settings)
     monkeypatch.setattr(sys, "path", [*workplace.modules, *sys.path])
     try:
+        import inside_of_it  # type: ignore[import-not-found]
         import package  # type: ignore[import-not-found]
         import single  # type: ignore[import-not-found]
 
-        assert (package.word, single.word) == ("package", "single")
+        assert (package.word, single.word, inside_of_it.word) == ("package", "single", "inside")
     finally:
-        for name in ("package", "single"):
+        for name in ("package", "single", "inside_of_it"):
             sys.modules.pop(name, None)
 
 

@@ -336,6 +336,50 @@ def test_from_source(env: StreamExecutionEnvironment) -> None:
         SourceFunction("org.example.Source")
 
 
+def test_of_two_modules_of_a_name_the_one_that_is_added_last_counts(
+    env: StreamExecutionEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in PyFlink, whose ``python.files`` begin with the last one, too."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    places = [tmp_path / name for name in ("first", "second")]
+    for place in places:
+        place.mkdir()
+        (place / "module_of_two_places.py").write_text(f"PLACE = {place.name!r}\n")
+        env.add_python_file(str(place / "module_of_two_places.py"))
+    files = env.configuration.get_string("python.files", "").split(",")
+    assert [Path(file).parent for file in files] == places[::-1]
+    import module_of_two_places  # type: ignore[import-not-found]
+
+    assert module_of_two_places.PLACE == "second"
+    del sys.modules["module_of_two_places"]
+
+
+def test_relative_paths_are_those_of_the_working_directory_at_the_call(
+    env: StreamExecutionEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyFlink looks them up when the job starts, from where its JVM was started: that is the same, unless the
+    program has changed its directory before."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("data.zip", "module.py", "needs.txt"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "wheels").mkdir()
+    monkeypatch.chdir(tmp_path)
+    env.add_python_archive("data.zip")
+    env.add_python_archive("data.zip", "again")
+    env.add_python_file("module.py")
+    env.set_python_requirements("needs.txt", "wheels")
+    monkeypatch.chdir("/")
+    said = {key: env.configuration.get_string(f"python.{key}", "") for key in ("archives", "files")}
+    assert said == {
+        "archives": f"{tmp_path}/data.zip,{tmp_path}/data.zip#again",
+        "files": f"{tmp_path}/module.py",
+    }
+    requirements = env.configuration.get_string("python.requirements", "")
+    assert requirements == f"{tmp_path}/needs.txt#{tmp_path}/wheels"
+    with pytest.raises(PathNotFoundError, match="looked up from /"):
+        env.add_python_archive("data.zip")
+
+
 def test_files_go_to_the_workers_and_what_cannot_is_refused(
     env: StreamExecutionEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

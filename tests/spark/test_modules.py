@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import zipfile
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.spark.modules import distribute_files, distribute_modules
 
 
 class Context:
-    """Of a cluster; refuses what Spark refuses: one name from two paths."""
+    """Of a cluster; refuses what Spark refuses: one name from two paths. ``paths`` are in the order in which
+    they came."""
 
     master = "spark://somewhere:7077"
 
@@ -78,3 +81,41 @@ def test_archives_beside_the_script_are_not_taken_apart(
     (path,) = session.sparkContext.paths.values()
     with zipfile.ZipFile(path) as packed:
         assert packed.namelist() == ["beside_it.py"]
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of modules that are called alike the one that is named first is found, as in PyFlink."""
+    for place in "ab":
+        directory = tmp_path / place / "package"
+        directory.mkdir(parents=True)
+        (directory / "__init__.py").write_text("")
+        (directory / f"inside_{place}.py").write_text(f"PLACE = {place!r}\n")
+        (tmp_path / place / "module_of_two.py").write_text(f"PLACE = {place!r}\n")
+        with zipfile.ZipFile(tmp_path / place / "lib.zip", "w") as archive:
+            archive.writestr(f"zipped_{place}.py", f"PLACE = {place!r}\n")
+    names = [
+        f"{tmp_path}/{place}/{name}" for place in "ba" for name in ("module_of_two.py", "package", "lib.zip")
+    ]
+    settings = {
+        "python.files": ",".join(names),
+        "python.archives": f"{tmp_path}/a/lib.zip,{tmp_path}/b/lib.zip#other",
+    }
+    session: Any = Session()
+    for _ in range(2):
+        distribute_files(session, Configuration.from_dict(settings))
+    added = session.sparkContext.paths
+    targets = [name.partition("#")[2] for name in added if "#" in name]
+    assert targets == ["lib.zip", "other"]
+    code = [path for path in added.values() if "#" not in path]
+    assert len({Path(path).name for path in code}) == 5
+    path = [str(Path(path).parent) if path.endswith(".py") else path for path in code]
+    monkeypatch.setattr(sys, "path", [*path, *sys.path])
+    found = {}
+    for name in ("module_of_two", "inside_a", "inside_b", "package.inside_b", "zipped_a", "zipped_b"):
+        found[name] = importlib.import_module(name).PLACE
+        for module in (name, name.partition(".")[0]):
+            sys.modules.pop(module, None)
+    assert list(found.values()) == ["b", "a", "b", "b", "a", "b"]
+    with pytest.raises(ConfigurationError, match=r"another module module_of_two\.py already") as error:
+        distribute_files(session, Configuration.from_dict({"python.files": names[3]}))
+    assert names[0] in str(error.value)

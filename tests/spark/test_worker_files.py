@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -113,6 +115,27 @@ def test_functions_find_archives_and_packages(
     assert list(env.from_collection([1]).map(read).execute_and_collect()) == [("one", "1.5")]
     here = environment(1).from_collection([1]).map(lambda _: os.getcwd())
     assert list(here.execute_and_collect()) == [os.getcwd()]
+
+
+@pytest.mark.spark
+def test_functions_find_modules_of_files_that_have_one_name(
+    environment: MakeEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in PyFlink: of two modules that are called alike the one that was added last is found."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    env = environment(1)
+    for place in "ab":
+        directory = tmp_path / place / "tools"
+        directory.mkdir(parents=True)
+        (directory / f"tool_of_{place}.py").write_text(f"PLACE = {place!r}\n")
+        (tmp_path / place / "tool_of_both.py").write_text(f"PLACE = {place!r}\n")
+        with zipfile.ZipFile(tmp_path / place / "lib.zip", "w") as archive:
+            archive.writestr(f"zipped_tool_of_{place}.py", f"PLACE = {place!r}\n")
+        for name in ("tool_of_both.py", "tools", "lib.zip"):
+            env.add_python_file(str(tmp_path / place / name))
+    names = ["tool_of_both", "tool_of_a", "tool_of_b", "zipped_tool_of_a", "zipped_tool_of_b"]
+    found = env.from_collection(names).map(lambda name: importlib.import_module(name).PLACE)
+    assert list(found.execute_and_collect()) == ["b", "a", "b", "a", "b"]
 
 
 class ReadsFile(MapFunction):

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from firesteel.common import Row, RowKind
 from firesteel.common.errors import StateError
 from firesteel.common.job_status import JobStatus
+from firesteel.common.typeinfo import Types
+from firesteel.datastream import DataStream
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.requests import SavepointRequest
-from firesteel.table import StreamTableEnvironment
+from firesteel.table import ChangelogMode, Schema, StreamTableEnvironment, Table
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, env_with, submit
 from tests.runtime.support import SteppedClock, local_platform
@@ -200,6 +203,74 @@ def test_inserts_in_another_order_go_on(tmp_path: Path) -> None:
             windows[n % 7, n * step_ms // 1000].append(n)
         lines = [line for part in (tmp_path / table).glob("part-*") for line in part.read_text().split()]
         assert sorted(lines) == sorted(f"{k},{len(rows)},{sum(rows)}" for (k, _), rows in windows.items())
+
+
+def _as_upsert(row: Row) -> Row:
+    """Each third version is none: its key is deleted."""
+    u, r, ts = row
+    return Row.of_kind(RowKind.DELETE if r % 3 == 2 else RowKind.UPDATE_AFTER, u, r, ts)
+
+
+_VERSIONS = "SELECT u, r FROM versions"
+_JOINED = """SELECT n, r FROM numbers AS a
+    LEFT JOIN versions FOR SYSTEM_TIME AS OF a.ts AS b ON a.u = b.u"""
+
+
+class _UpsertJob(_Job):
+    """A query over upserts."""
+
+    def __init__(self, query: str, parallelism: int, clock: SteppedClock, begin: str | None) -> None:
+        self.sink = CollectingSink()
+
+        def attach(t: StreamTableEnvironment) -> None:
+            types = [Types.LONG(), Types.LONG(), Types.SQL_TIMESTAMP()]
+            rates = t.to_data_stream(t.sql_query("SELECT u, r, ts FROM rates"))
+            upserts = rates.map(_as_upsert, Types.ROW_NAMED(["u", "r", "ts"], types)).uid("upserts")
+            schema = Schema.new_builder().column("u", "BIGINT NOT NULL").column("r", "BIGINT")
+            schema = schema.column("ts", "TIMESTAMP(3)").watermark("ts", "ts").primary_key("u")
+            versions = t.from_changelog_stream(upserts, schema.build(), ChangelogMode.upsert())
+            t.create_temporary_view("versions", versions)
+            self._changes(t, t.sql_query(query), query == _VERSIONS).sink_to(self.sink)
+            steps = [step.name for step in t._session.environment.transformations]
+            assert not any("ChangelogNormalize" in name for name in steps)
+
+        super().__init__(attach, parallelism, clock, begin)
+
+    @staticmethod
+    def _changes(t: StreamTableEnvironment, table: Table, upserts: bool) -> DataStream:
+        if not upserts:
+            return t.to_changelog_stream(table)
+        schema = Schema.new_builder().column("u", "BIGINT NOT NULL").column("r", "BIGINT").primary_key("u")
+        return t.to_changelog_stream(table, schema.build(), ChangelogMode.upsert())
+
+    @property
+    def changes(self) -> list[Change]:
+        return [(str(row.get_row_kind()), *row) for row in self.sink.values]
+
+
+@pytest.mark.row("S-SAVE-06", "S-SQL-38")
+@pytest.mark.parametrize("query", [_VERSIONS, _JOINED], ids=["handed on", "versions of a join"])
+def test_upserts_that_are_handed_on_as_they_are_go_on(query: str, tmp_path: Path) -> None:
+    """As in Flink no ``ChangelogNormalize`` keeps their last rows here, so no savepoint has them."""
+    with local_platform():
+        clock = SteppedClock()
+        changes: list[Change] = []
+        savepoint: str | None = None
+        for parallelism in (2, 3, 1):
+            job = _UpsertJob(query, parallelism, clock, savepoint)
+            if parallelism == 1:
+                job.end()
+            else:
+                savepoint = job.stop(tmp_path)
+            assert job.changes, "each of the three jobs gave some of the changes"
+            changes += job.changes
+    if query is _VERSIONS:
+        expected = [("-D" if r % 3 == 2 else "+U", 0, r) for r in range(120)]
+    else:
+        rates = {n: ms // 50 for n, _, ms in _GIVEN.numbers() if n % 3 == 0}
+        valid = {n: None if r % 3 == 2 else r for n, r in rates.items()}
+        expected = [("+I", n, valid.get(n)) for n in range(_GIVEN.rows)]
+    assert sorted(changes, key=repr) == sorted(expected, key=repr)
 
 
 _BETWEEN = "ON a.u = b.u AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' SECOND"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from array import array
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from firesteel.common import Row, RowKind
 from firesteel.common.errors import ProgramError
 from firesteel.table import DataTypes, UserDefinedType
+from firesteel.table.expressions import col
 from tests.table.support import rows, tables
 
 
@@ -123,3 +125,20 @@ def test_collected_rows_are_equal_to_rows_without_names() -> None:
         assert Row(1, Row(2, "x")) == row
         assert row != Row(1, Row(3, "x"))
         assert row != Row.of_kind(RowKind.DELETE, 1, Row(2, "x"))
+
+
+@pytest.mark.row("S-SQL-01")
+def test_datetimes_are_instants_where_no_schema_says_otherwise() -> None:
+    """As in PyFlink: one without a zone is one in UTC, whatever the zones of session and machine are."""
+    naive = datetime.datetime(2020, 1, 2, 3, 4, 5, 678901)
+    row = (naive, naive.replace(tzinfo=datetime.UTC), [naive])
+    with tables() as t:
+        t.get_config().set_local_timezone("Asia/Tokyo")
+        found = t.from_elements([row], ["n", "a", "l"])
+        assert [str(column) for column in found.get_resolved_schema().get_columns()] == [
+            "`n` TIMESTAMP_LTZ(6)",
+            "`a` TIMESTAMP_LTZ(6)",
+            "`l` ARRAY<TIMESTAMP_LTZ(6)>",
+        ]
+        texts = found.select(col("n").cast(DataTypes.STRING()), col("a").cast(DataTypes.STRING()))
+        assert rows(texts) == [("2020-01-02 12:04:05.678901", "2020-01-02 12:04:05.678901")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -180,7 +181,7 @@ def test_the_text_of_a_schema_is_that_of_flink() -> None:
         "(",
         "  `room` STRING NOT NULL,",
         "  `size` [ROW<w INT, h INT>],",
-        "  `source` METADATA FROM 'origin' VIRTUAL,",
+        "  `source` STRING METADATA FROM 'origin' VIRTUAL,",
         "  `late` AS [at + INTERVAL '1' DAY],",
         "  `loud` AS upper(room),",
         "  WATERMARK FOR `late` AS [late - INTERVAL '5' SECOND]",
@@ -191,3 +192,53 @@ def test_the_text_of_a_schema_is_that_of_flink() -> None:
 def test_the_text_of_a_format() -> None:
     made = FormatDescriptor.for_format("csv").option("field-delimiter", ";").option("null-literal", "-")
     assert str(made.build()) == "csv[{field-delimiter=;, null-literal=-}]"
+
+
+@pytest.mark.row("S-SQL-01")
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda t: t.select(col("n").distinct),
+        lambda t: t.select((col("n") + 1).distinct),
+        lambda t: t.select(lit(1).distinct),
+        lambda t: t.select(col("n").between(1, 2).distinct),
+        lambda t: t.group_by(col("k")).select(col("n").distinct.sum),
+        lambda t: t.group_by(col("k")).select((col("n").sum + col("n").max).distinct),
+        lambda t: t.select(col("n").sum.distinct.distinct),
+        lambda t: t.select(col("n").sum.alias("s").distinct),
+        lambda t: t.filter(col("n").distinct > 1),
+        lambda t: t.group_by(col("k").distinct).select(col("n").sum),
+        lambda t: t.order_by(col("n").distinct),
+    ],
+    ids=[
+        "column",
+        "call",
+        "constant",
+        "call with a form of its own",
+        "inside of an aggregate",
+        "call of aggregates",
+        "twice",
+        "alias",
+        "filter",
+        "group",
+        "order",
+    ],
+)
+def test_distinct_is_for_aggregates_alone(made: Callable[[Any], Any]) -> None:
+    """As in Flink, which finds some of these when the table is run."""
+    with tables() as t:
+        table = t.from_elements([(1, "a")], ["n", "k"])
+        with pytest.raises(FiresteelError, match="can only be applied to aggregation expressions") as found:
+            made(table)
+        assert "table.distinct()" in str(found.value)
+
+
+@pytest.mark.row("S-SQL-01")
+def test_distinct_aggregates_see_a_value_once() -> None:
+    with tables() as t:
+        table = t.from_elements([(1, "a"), (2, "a"), (2, "b"), (2, "b")], ["n", "k"])
+        assert kept(table.select(col("n").sum.distinct + 1, col("n").sum)) == [(4, 7)]
+        assert kept(table.group_by(col("k")).select(col("k"), col("n").count.distinct)) == [
+            ("a", 2),
+            ("b", 1),
+        ]

@@ -18,6 +18,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import pipeline, python
+from firesteel.program.module_archives import module_archive
 from firesteel.rest.messages.submission import FileKind, ShippedFile
 
 CODE: Final = "code.zip"
@@ -76,21 +77,16 @@ def named_files(configuration: Configuration) -> Iterator[Carried]:
 def _carried(path: Path, kind: FileKind, target: str | None = None, executable: bool = False) -> Carried:
     name = path.name
     if path.is_dir():
-        name, content = f"{name}.zip", _packed(path, inside=kind == "module")
+        name, content = f"{name}.zip", module_archive(path) if kind == "module" else _packed(path)
     else:
         content = path.read_bytes()
     return Carried(ShippedFile(name, "", kind, target, executable), content)
 
 
-def _packed(directory: Path, *, inside: bool) -> bytes:
-    """:param inside: the archive has the directory itself, as a package, not what is in it."""
+def _packed(directory: Path) -> bytes:
+    """What is in it as a zip file."""
     with tempfile.TemporaryDirectory() as place:
-        made = shutil.make_archive(
-            f"{place}/packed",
-            "zip",
-            root_dir=directory.parent if inside else directory,
-            base_dir=directory.name if inside else None,
-        )
+        made = shutil.make_archive(f"{place}/packed", "zip", root_dir=directory)
         return Path(made).read_bytes()
 
 

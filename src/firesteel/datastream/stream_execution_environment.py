@@ -148,12 +148,18 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     # ---- what goes to the workers with the program ----
 
     def add_python_file(self, file_path: str) -> None:
-        """Make a module, a directory of modules or a zip importable, here and in the workers."""
+        """Make a module, a directory of modules or a zip importable, here and in the workers.
+
+        Of two module files of one name the one that is added last counts, as in PyFlink.
+        """
         path = _existing(file_path, "add_python_file")
-        self._append(python.FILES, ",", path)
-        importable = os.path.dirname(path) if path.endswith(".py") else path
-        if importable not in sys.path:
-            sys.path.append(importable)  # the search path goes to the workers with the program
+        before = self._configuration.get(python.FILES)
+        self._configuration.set(python.FILES, f"{path},{before}" if before else path)
+        if _importable(path) not in sys.path:  # which goes to the workers with the program
+            earlier = {_importable(added) for added in before.split(",")} if before else set()
+            earlier &= set(sys.path)
+            place = min(map(sys.path.index, earlier), default=len(sys.path))
+            sys.path.insert(place, _importable(path))
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
         """Unpack an archive in the working directory of the workers, under ``target_dir`` or its own name."""
@@ -261,6 +267,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def _append(self, option: ConfigOption[str | None], separator: str, value: str) -> None:
         before = self._configuration.get(option)
         self._configuration.set(option, f"{before}{separator}{value}" if before else value)
+
+
+def _importable(path: str) -> str:
+    """What goes on the path of modules for a file of ``add_python_file``."""
+    return os.path.dirname(path) if path.endswith(".py") else path
 
 
 def _existing(path: str, operator: str) -> str:

@@ -11,17 +11,20 @@ import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import pipeline, python
 from firesteel.program.distributed_cache import CachedFile, cached_files
+from firesteel.program.module_archives import module_archive
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
-from firesteel.storage.process_directory import new_directory, process_directory
+from firesteel.storage.process_directory import process_directory
 
 # what a program names its files with
 KEYS_OF_FILES: Final = (python.FILES, python.ARCHIVES, python.REQUIREMENTS, pipeline.CACHED_FILES)
@@ -57,13 +60,14 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
     """``python.files`` become importable, cached files are copied, and on other machines archives and
     packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
-    for path in filter(None, (configuration.get(python.FILES) or "").split(",")):
-        context.addPyFile(_packed(path))
+    for path in _python_files(configuration):
+        context.addPyFile(_by_its_own_name(context, _packed(path)))
     if not shares_files(session):
         for file in cached_files(configuration):
             context.addFile(_copy_of(file))
-        for path in _archives_of(configuration):
-            context.addArchive(path)
+        for entry in _archives_of(configuration):
+            path, _, target = entry.partition("#")
+            context.addArchive(f"{_by_its_own_name(context, path)}#{target or os.path.basename(path)}")
         for directory in _packages_of(configuration):
             name = _name_of(directory)
             context.addArchive(f"{_zipped(directory, name)}#{name}")
@@ -87,15 +91,21 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 def _copy_of(file: CachedFile) -> str:
     """As ``_kept``, of a file that may be larger than memory."""
-    with open(file.path, "rb") as content:
-        place = _place(file.name, hashlib.file_digest(content, "md5").hexdigest())
-    if not place.exists():
-        coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
-        shutil.copyfile(file.path, coming)
-        coming.replace(place)  # a copy that breaks off is none
+    place = _copied(file.path, _place(file.name, _digest(file.path)))
     if file.executable:
         place.chmod(0o755)
     return str(place)
+
+
+def _python_files(configuration: Configuration) -> list[str]:
+    """Without modules that none can import: another one of their name is named before them."""
+    named = [path.removeprefix("file://") for path in (configuration.get(python.FILES) or "").split(",")]
+    modules: dict[str, str] = {}
+    return [
+        path
+        for path in filter(None, named)
+        if not path.endswith(".py") or modules.setdefault(os.path.basename(path), path) == path
+    ]
 
 
 def _archives_of(configuration: Configuration) -> list[str]:
@@ -136,16 +146,50 @@ def _place(name: str, digest: str) -> Path:
 
 
 def _packed(path: str) -> str:
-    """A package directory as a zip file; anything else as it is."""
-    if not os.path.isdir(path):
+    """A directory of modules as a zip file; anything else as it is."""
+    directory = Path(path)
+    return _kept(f"{directory.name}.zip", module_archive(directory)) if directory.is_dir() else path
+
+
+def _by_its_own_name(context: Any, path: str) -> str:
+    """Where there is a file with the content of *path*, and a name that no other one has: Spark tells files
+    apart by their names alone.
+
+    :raises ConfigurationError: a module that another one of its name is found before, of an earlier job.
+    """
+    if not os.path.isfile(path):  # elsewhere, or what Spark has something to say about
         return path
-    packed = shutil.make_archive(
-        str(new_directory() / Path(path).name),
-        "zip",
-        root_dir=os.path.dirname(path),
-        base_dir=Path(path).name,
-    )
-    return _kept(Path(packed).name, Path(packed).read_bytes())
+    name, digest = os.path.basename(path), _digest(path)
+    taken = _NAMES.setdefault(context, {})
+    first = taken.setdefault(name, (digest, path))
+    if digest == first[0] or path == first[1]:
+        return first[1]
+    if name.endswith(".py"):
+        raise ConfigurationError(
+            f"The workers of this Spark application have another module {name} already.",
+            operator=python.FILES.key,
+            detail=f"{path}; an earlier job has named {first[1]}",
+            hint="give the module another name, put it into a zip of another name, or start a new program",
+        )
+    return str(_copied(path, _place(f"{digest}-{name}", digest)))
+
+
+def _copied(path: str, place: Path) -> Path:
+    """*place* with the content of a file, which it has if it is there."""
+    if not place.exists():
+        coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
+        shutil.copyfile(path, coming)
+        coming.replace(place)  # a copy that breaks off is none
+    return place
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "md5").hexdigest()
+
+
+#: For each Spark application its files by name: their digest, and where they are.
+_NAMES: Final[WeakKeyDictionary[Any, dict[str, tuple[str, str]]]] = WeakKeyDictionary()
 
 
 def _source_file(module: ModuleType) -> Path | None:

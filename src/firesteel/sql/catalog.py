@@ -180,6 +180,11 @@ class CatalogTable:
     plan: Node | None = None
     stream: Any = None
 
+    @property
+    def is_of_program(self) -> bool:
+        """Whether it is a view of a ``Table`` object, and has no SQL."""
+        return self.plan is not None and not self.query
+
     def with_options(self, options: Mapping[str, str]) -> CatalogTable:
         return replace(self, options=dict(options))
 

@@ -137,6 +137,16 @@ class Column:
         return self.kind is ColumnKind.PHYSICAL or (self.kind is ColumnKind.METADATA and not self.virtual)
 
     @property
+    def extras(self) -> str | None:
+        """What there is to say beside name and type, as Flink shows it."""
+        if self.kind is ColumnKind.COMPUTED:
+            return f"AS {self.text}"
+        if self.kind is ColumnKind.METADATA:
+            source = f" FROM '{self.metadata_key}'" if self.metadata_key else ""
+            return f"METADATA{source}{' VIRTUAL' if self.virtual else ''}"
+        return None
+
+    @property
     def key(self) -> str:
         """Under which a connector knows a metadata column."""
         return self.metadata_key or self.name

@@ -121,10 +121,7 @@ _PLAIN: list[tuple[Any, Callable[[Any], t.DataType]]] = [
     (str, lambda _: t.VarCharType()),
     ((bytes, bytearray), lambda _: t.VarBinaryType()),
     (decimal.Decimal, lambda _: t.DecimalType(38, 18)),
-    (
-        datetime.datetime,
-        lambda v: t.LocalZonedTimestampType(6) if v.tzinfo is not None else t.TimestampType(6),
-    ),
+    (datetime.datetime, lambda _: t.LocalZonedTimestampType(6)),  # without a zone it is one in UTC
     (Instant, lambda _: t.LocalZonedTimestampType(9)),
     (datetime.date, lambda _: t.DateType()),
     (datetime.time, lambda _: t.TimeType(0)),

@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from firesteel.sql.catalog import CatalogModel, ObjectPath
-from firesteel.sql.parser.dialect import parse_expression
-from firesteel.sql.parser.errors import SqlParserError
 from firesteel.sql.schema import Column, ColumnKind
 
-__all__ = ["create_catalog_text", "create_model_text", "create_table_text", "create_view_text", "with_quotes"]
-
-
-def with_quotes(text: str) -> str:
-    """An expression in SQL with its columns in backticks."""
-    try:
-        tree = parse_expression(text)
-    except SqlParserError:  # it was not read from SQL
-        return text
-    names = [i for c in tree.find_all(exp.Column) for i in c.find_all(exp.Identifier) if "start" in i.meta]
-    for name in sorted(names, key=lambda i: -int(i.meta["start"])):
-        start, end = name.meta["start"], name.meta["end"] + 1
-        if text[start] != "`":
-            text = f"{text[:start]}{_quoted(text[start:end])}{text[end:]}"
-    return text
+__all__ = ["create_catalog_text", "create_model_text", "create_table_text", "create_view_text"]
 
 
 def _quoted(name: str) -> str:
@@ -50,7 +32,7 @@ def _type(column: Column) -> str:
 def _column(column: Column) -> str:
     shown = f"  {_quoted(column.name)} "
     if column.kind is ColumnKind.COMPUTED:
-        shown += f"AS {with_quotes(column.text)}"
+        shown += f"AS {column.text}"
     else:
         shown += _type(column)
         if column.kind is ColumnKind.METADATA:
@@ -63,7 +45,7 @@ def create_table_text(found: Any, table: Any) -> str:
     """The statement that makes the table."""
     schema = table.schema
     lines = [_column(c) for c in schema.columns]
-    lines += [f"  WATERMARK FOR {_quoted(w.column)} AS {with_quotes(w.text)}" for w in schema.watermarks]
+    lines += [f"  WATERMARK FOR {_quoted(w.column)} AS {w.text}" for w in schema.watermarks]
     key = schema.primary_key
     if key is not None:
         columns = ", ".join(map(_quoted, key.columns))

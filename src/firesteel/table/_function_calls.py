@@ -29,6 +29,7 @@ from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.operators.objects import column_of_objects, column_of_results, objects_of
 from firesteel.sql.type_rules import implicitly_castable
 from firesteel.sql.values import repeat as repeat_column
+from firesteel.table.data_view import MapView, StateMapView
 
 __all__ = ["SCALARS", "Aggregate", "AsyncCall", "PandasAggregate", "TableCall", "rule"]
 
@@ -333,12 +334,22 @@ class TableCall(_Opened):
 
 
 class Aggregate:
-    """An aggregate function, as the operators of groups call it: with Python's objects."""
+    """An aggregate function, as the operators of groups call it: with Python's objects.
 
-    def __init__(self, function: Any, result: t.DataType, names: tuple[str, ...] | None) -> None:
+    :param map_views: the fields of the accumulator that its type declares as MAP_VIEW.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        result: t.DataType,
+        names: tuple[str, ...] | None,
+        map_views: tuple[int, ...] = (),
+    ) -> None:
         self.function = function
         self.result = result
         self.names = names
+        self.map_views = map_views
         self._open = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -366,23 +377,31 @@ class Aggregate:
         return (row,)
 
     def create_accumulator(self) -> Any:
-        return self._opened().create_accumulator()
+        return self._viewed(self._opened().create_accumulator())
 
     def accumulate(self, accumulator: Any, *values: Any) -> None:
-        self._opened().accumulate(accumulator, *self._arguments(values))
+        self._opened().accumulate(self._viewed(accumulator), *self._arguments(values))
 
     def retract(self, accumulator: Any, *values: Any) -> None:
-        self._opened().retract(accumulator, *self._arguments(values))
+        self._opened().retract(self._viewed(accumulator), *self._arguments(values))
 
     def merge(self, accumulator: Any, accumulators: Iterable[Any]) -> None:
-        self._opened().merge(accumulator, accumulators)
+        self._opened().merge(self._viewed(accumulator), list(map(self._viewed, accumulators)))
 
     def get_value(self, accumulator: Any) -> Any:
-        return self._opened().get_value(accumulator)
+        return self._opened().get_value(self._viewed(accumulator))
 
     def emit_value(self, accumulator: Any) -> Iterable[Any]:
-        found: Iterable[Any] = self._opened().emit_value(accumulator)
+        found: Iterable[Any] = self._opened().emit_value(self._viewed(accumulator))
         return found
+
+    def _viewed(self, accumulator: Any) -> Any:
+        """An accumulator with the views that its type declares: a new one, or one that was stored before
+        there were such."""
+        for place in self.map_views:
+            if type(accumulator[place]) is MapView:
+                accumulator[place] = StateMapView(accumulator[place])
+        return accumulator
 
 
 class PandasAggregate:

@@ -26,6 +26,7 @@ from firesteel.sql.functions.calls import cast, implicit, symbol
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import _tree as tree
+from firesteel.table._show import show
 
 __all__ = ["Resolver", "expand", "literal_of", "milliseconds", "resolve_over_row", "strip_alias"]
 
@@ -113,6 +114,15 @@ def _no_column(name: str, row: t.RowType) -> ColumnError:
     return ColumnError(
         f"Cannot resolve field [{name}], input field list:[{', '.join(row.names)}].",
         hint=near(name, row.names),
+    )
+
+
+def distinct_alone(node: tree.Tree) -> SqlValidationError:
+    """:param node: what ``distinct`` was asked of."""
+    return SqlValidationError(
+        "Distinct operator can only be applied to aggregation expressions!",
+        detail=show(node),
+        hint="col('a').sum.distinct adds up different values; the rows themselves: table.distinct()",
     )
 
 
@@ -328,12 +338,14 @@ class Resolver:
 
     def function(self, node: tree.FunctionCall) -> Expression:
         special = _SPECIAL.get(node.function) if isinstance(node.function, str) else None
+        definition = self.definition(node) if special is None else None
+        if definition is not None and definition.kind is FunctionKind.AGGREGATE:
+            return self.aggregate(node, definition)
+        if node.distinct:
+            raise distinct_alone(node)
         if special is not None:
             found: Expression = special(self, node)
             return found
-        definition = self.definition(node)
-        if definition is not None and definition.kind is FunctionKind.AGGREGATE:
-            return self.aggregate(node, definition)
         operands = self.operands(node.arguments)
         if not isinstance(node.function, str):
             assert definition is not None

@@ -78,12 +78,16 @@ class Column:
         return self._column.comment
 
     def as_summary_string(self) -> str:
-        extras = self.explain_extras()
-        return f"`{self._column.name}` {self._column.data_type}" + (f" {extras}" if extras else "")
+        extras, comment = self.explain_extras(), self._column.comment
+        text = f"`{self._column.name}` {self._column.data_type}" + (f" {extras}" if extras else "")
+        if comment is None:
+            return text
+        quoted = comment.replace("'", "''")
+        return f"{text} COMMENT '{quoted}'"
 
     def explain_extras(self) -> str | None:
         """What there is to say beside name and type."""
-        return None
+        return self._column.extras
 
     def copy(self, new_type: DataType) -> Any:
         """The same column with another type."""
@@ -115,9 +119,6 @@ class PhysicalColumn(Column):
     def is_persisted(self) -> bool:
         return True
 
-    def explain_extras(self) -> str | None:
-        return None
-
     def copy(self, new_data_type: DataType) -> PhysicalColumn:
         return PhysicalColumn(replace(self._column, data_type=logical_type(new_data_type)))
 
@@ -139,9 +140,6 @@ class ComputedColumn(Column):
 
     def get_expression(self) -> ResolvedExpression:
         return ResolvedExpression(self._column.expression, self._column.text)
-
-    def explain_extras(self) -> str | None:
-        return f"AS {self._column.text}"
 
     def copy(self, new_data_type: DataType) -> ComputedColumn:
         return ComputedColumn(replace(self._column, data_type=logical_type(new_data_type)))
@@ -174,10 +172,6 @@ class MetadataColumn(Column):
 
     def is_persisted(self) -> bool:
         return not self._column.virtual
-
-    def explain_extras(self) -> str | None:
-        source = f" FROM '{self._column.metadata_key}'" if self._column.metadata_key else ""
-        return f"METADATA{source}{' VIRTUAL' if self._column.virtual else ''}"
 
     def copy(self, new_data_type: DataType) -> MetadataColumn:
         return MetadataColumn(replace(self._column, data_type=logical_type(new_data_type)))

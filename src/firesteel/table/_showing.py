@@ -12,9 +12,8 @@ from firesteel.sql.binder.tables import resolve, resolve_schema
 from firesteel.sql.catalog import CatalogFunction, CatalogModel, TableKind
 from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.parser import statements as s
-from firesteel.sql.schema import Column, ColumnKind, ResolvedSchema
+from firesteel.sql.schema import Column, ResolvedSchema
 from firesteel.table._collections import rows_result
-from firesteel.table._create_texts import with_quotes
 from firesteel.table._jobs import describe_job, show_jobs
 from firesteel.table.table_result import TableResult
 from firesteel.util.exceptions import TableException
@@ -132,6 +131,11 @@ def _create_table(env: Any, statement: s.Show) -> TableResult:
             f"{other.lower()}.",
             hint=f"Please use SHOW CREATE {other} instead.",
         )
+    if view and found.table.is_of_program:
+        raise TableException(
+            "SHOW CREATE VIEW is not supported for views registered by Table API.",
+            hint=f"DESCRIBE {found.path} shows its columns",
+        )
     from firesteel.table._create_texts import create_table_text, create_view_text
 
     table = resolve(env._session.binder(), found)
@@ -232,7 +236,7 @@ def _schema_rows(env: Any, table: Any, columns: Sequence[Column]) -> TableResult
     if comments:
         names, types = [*names, "comment"], [*types, _TEXT]
     key = schema.primary_key.columns if schema.primary_key is not None else ()
-    marks = {w.column: with_quotes(w.text) or "SOURCE_WATERMARK()" for w in schema.watermarks}
+    marks = {w.column: w.text for w in schema.watermarks}
     rows = []
     for c in columns:
         row: list[Any] = [
@@ -240,20 +244,11 @@ def _schema_rows(env: Any, table: Any, columns: Sequence[Column]) -> TableResult
             c.data_type.text(),
             c.data_type.nullable,
             f"PRI({', '.join(key)})" if c.name in key else None,
-            _extras(c),
+            c.extras,
             marks.get(c.name),
         ]
         rows.append([*row, c.comment] if comments else row)
     return rows_result(env, t.RowType.of(names, types), rows, null="")
-
-
-def _extras(column: Column) -> str | None:
-    if column.kind is ColumnKind.COMPUTED:
-        return f"AS {with_quotes(column.text)}"
-    if column.kind is ColumnKind.METADATA:
-        source = f" FROM '{column.metadata_key}'" if column.metadata_key else ""
-        return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"
-    return None
 
 
 def _info(env: Any, rows: Sequence[tuple[str, str]]) -> TableResult:

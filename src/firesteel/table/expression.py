@@ -348,8 +348,10 @@ class Expression(Generic[T]):
     def distinct(self) -> Expression[Any]:
         """Of an aggregate: equal values count once."""
         found = self._tree
-        if not isinstance(found, tree.FunctionCall):
-            raise ProgramError("distinct() is for the call of an aggregate.", detail=str(self))
+        if not isinstance(found, tree.FunctionCall) or found.distinct:
+            from firesteel.table._resolver import distinct_alone
+
+            raise distinct_alone(found)
         return Expression(tree.FunctionCall(found.function, found.arguments, distinct=True))
 
     @property

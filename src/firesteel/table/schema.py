@@ -196,7 +196,8 @@ def _shown(column: DeclaredColumn) -> str:
     name = f"`{column.name}`"
     if column.kind is ColumnKind.COMPUTED:
         return f"{name} AS {_text(column.expression)}"
+    typed = f"{name} {_text(column.data_type) if isinstance(column.data_type, str) else column.data_type}"
     if column.kind is ColumnKind.METADATA:
         key = f" FROM '{column.metadata_key}'" if column.metadata_key else ""
-        return f"{name} METADATA{key}{' VIRTUAL' if column.virtual else ''}"
-    return f"{name} {_text(column.data_type) if isinstance(column.data_type, str) else column.data_type}"
+        return f"{typed} METADATA{key}{' VIRTUAL' if column.virtual else ''}"
+    return typed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ProgramError
 from firesteel.sql import logical as l
+from firesteel.sql.schema import ResolvedSchema as LogicalSchema
 from firesteel.table import _changelogs as changelogs, _plans as plans, _tree as tree
 from firesteel.table.expression import Expression, tree_of
 from firesteel.table.table_descriptor import TableDescriptor
@@ -49,9 +50,12 @@ class Table:
     """A query over other tables. Every method gives another table, and nothing runs before ``execute`` and
     its like."""
 
-    def __init__(self, node: l.Node, t_env: TableEnvironment) -> None:
+    def __init__(self, node: l.Node, t_env: TableEnvironment, declared: LogicalSchema | None = None) -> None:
+        """:param declared: the schema of a table of the catalog, of a descriptor or a stream; None: its
+        columns are those of *node*, and nothing else is known of them."""
         self._node = node
         self._t_env = t_env
+        self._declared = declared
 
     @property
     def _session(self) -> Any:
@@ -59,6 +63,14 @@ class Table:
 
     def _with(self, node: l.Node) -> Table:
         return Table(node, self._t_env)
+
+    def _of_same_schema(self, node: l.Node) -> Table:
+        """Some of the rows, or all in another order: the schema stays what it is, as in Flink."""
+        return Table(node, self._t_env, self._declared)
+
+    @property
+    def _schema(self) -> LogicalSchema:
+        return self._declared or LogicalSchema.of(self._node.row)
 
     def __getattr__(self, name: str) -> Expression[Any]:
         node = self.__dict__.get("_node")
@@ -89,7 +101,7 @@ class Table:
 
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which it holds."""
-        return self._with(plans.filtered(self._session, self._node, _tree(predicate)))
+        return self._of_same_schema(plans.filtered(self._session, self._node, _tree(predicate)))
 
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``."""
@@ -113,7 +125,7 @@ class Table:
 
     def distinct(self) -> Table:
         """Each row once."""
-        return self._with(plans.distinct(self._node))
+        return self._of_same_schema(plans.distinct(self._node))
 
     # ---- groups and windows
 
@@ -208,15 +220,15 @@ class Table:
 
     def order_by(self, *fields: Expression[Any]) -> Table:
         """The rows in order; in streaming mode by a time attribute first, or with ``fetch`` behind it."""
-        return self._with(plans.order_by(self._session, self._node, _trees(fields)))
+        return self._of_same_schema(plans.order_by(self._session, self._node, _trees(fields)))
 
     def offset(self, offset: int) -> Table:
         """Without the first rows."""
-        return self._with(plans.limit(self._node, offset=offset))
+        return self._of_same_schema(plans.limit(self._node, offset=offset))
 
     def fetch(self, fetch: int) -> Table:
         """The first rows alone."""
-        return self._with(plans.limit(self._node, fetch=fetch))
+        return self._of_same_schema(plans.limit(self._node, fetch=fetch))
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
         """Some rows behind the first ones."""
@@ -261,13 +273,15 @@ class Table:
     # ---- what it is
 
     def get_schema(self) -> TableSchema:
-        return TableSchema._of(self._node.row)
+        """Its columns. Of a table of a name, a descriptor or a stream also what is declared of them:
+        METADATA and computed columns, the watermark, the primary key."""
+        return TableSchema._of(self._schema)
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        from firesteel.sql.schema import ResolvedSchema as Logical
+        """As ``get_schema``, with the expressions of columns and watermarks."""
         from firesteel.table.catalog import ResolvedSchema
 
-        return ResolvedSchema._of(Logical.of(self._node.row))
+        return ResolvedSchema._of(self._schema)
 
     def print_schema(self) -> None:
         print(self.get_resolved_schema())

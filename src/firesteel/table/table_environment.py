@@ -15,11 +15,18 @@ from firesteel.program.execution import get_executor
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.sql import logical as l, types as t
 from firesteel.sql.arrow import logical_of_arrow
-from firesteel.sql.binder.tables import plan_of_table, resolve, resolve_anonymous, resolve_schema, scan_of
-from firesteel.sql.catalog import CatalogTable, TableKind
+from firesteel.sql.binder.tables import (
+    plan_of_table,
+    resolve,
+    resolve_anonymous,
+    resolve_schema,
+    scan_of,
+    schema_of,
+)
+from firesteel.sql.catalog import CatalogTable, ResolvedTable, TableKind
 from firesteel.sql.expressions import identity
 from firesteel.sql.planner.sinks import EVERY
-from firesteel.sql.schema import DeclaredColumn, DeclaredSchema
+from firesteel.sql.schema import DeclaredSchema
 from firesteel.table import _collections as collections, _running as running
 from firesteel.table._catalog_methods import CatalogMethods
 from firesteel.table._plans import projected
@@ -102,13 +109,14 @@ class TableEnvironment(CatalogMethods):
         found = self._session.catalogs.find_table(parts)
         if found is None:
             raise self._no_table(path)
-        return Table(plan_of_table(self._session.binder(), found), self)
+        binder = self._session.binder()
+        return Table(plan_of_table(binder, found), self, schema_of(binder, found))
 
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """A table without a name."""
         _require_descriptor(descriptor)
         table = resolve_anonymous(self._session.binder(), descriptor._catalog_table())
-        return Table(scan_of(table), self)
+        return Table(scan_of(table), self, table.schema)
 
     def from_elements(
         self, elements: Iterable[Any], schema: DataType | list[str] | None = None, verify_schema: bool = True
@@ -147,20 +155,27 @@ class TableEnvironment(CatalogMethods):
         return Table(self._scan(schema, stream), self)
 
     def _scan(self, schema: DeclaredSchema, stream: Any) -> l.Node:
-        return scan_of(resolve_anonymous(self._session.binder(), CatalogTable(schema=schema, stream=stream)))
+        return scan_of(self._resolved(schema, stream))
+
+    def _resolved(self, schema: DeclaredSchema, stream: Any) -> ResolvedTable:
+        return resolve_anonymous(self._session.binder(), CatalogTable(schema=schema, stream=stream))
 
     def _stream_table(self, stream: StreamTable, schema: Schema | None) -> Table:
         declared = DeclaredSchema() if schema is None else schema._declared
         if not any(c.data_type is not None and c.kind.name == "PHYSICAL" for c in declared.columns):
             own = DeclaredSchema.of(stream.fields).columns
             declared = DeclaredSchema((*own, *declared.columns), declared.watermarks, declared.primary_key)
-            return Table(self._scan(declared, stream), self)
+            table = self._resolved(declared, stream)
+            return Table(scan_of(table), self, table.schema)
         # Expressions may be of fields that are not among the columns.
         names = [c.name for c in declared.columns]
         more = [c for c in DeclaredSchema.of(stream.fields).columns if c.name not in names]
         every = DeclaredSchema((*declared.columns, *more), declared.watermarks, declared.primary_key)
-        node = self._scan(every, stream)
-        return Table(projected(node, identity(node.row)[: len(names)], names) if more else node, self)
+        table = self._resolved(every, stream)
+        node = scan_of(table)
+        if more:
+            return Table(projected(node, identity(node.row)[: len(names)], names), self)
+        return Table(node, self, table.schema)
 
     def _name_of(self, table: Table) -> str:
         """A name under which the table can be asked for in SQL."""
@@ -347,8 +362,8 @@ def _session(environment: StreamExecutionEnvironment | None, settings: Any) -> S
 
 def _view(table: Table) -> CatalogTable:
     """A table as a view of the catalog."""
-    columns = tuple(DeclaredColumn(f.name, data_type=f.data_type) for f in table._node.row.fields)
-    return CatalogTable(schema=DeclaredSchema(columns), kind=TableKind.VIEW, plan=table._node)
+    schema = table.get_resolved_schema()._as_declared()
+    return CatalogTable(schema=schema, kind=TableKind.VIEW, plan=table._node)
 
 
 def _require_stream(stream: Any) -> Any:

@@ -191,13 +191,17 @@ class TableResult:
         return result_html(self._parts, self._row, self._streaming, self._zone, self._plain, self._null)
 
     def get_table_schema(self) -> TableSchema:
-        return TableSchema._of(self._row)
+        return TableSchema._of(self._columns())
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        from firesteel.sql.schema import ResolvedSchema as Logical
         from firesteel.table.catalog import ResolvedSchema
 
-        return ResolvedSchema._of(self._schema if self._schema is not None else Logical.of(self._row))
+        return ResolvedSchema._of(self._columns())
+
+    def _columns(self) -> Any:
+        from firesteel.sql.schema import ResolvedSchema as Logical
+
+        return self._schema if self._schema is not None else Logical.of(self._row)
 
     def get_result_kind(self) -> ResultKind:
         return self._kind

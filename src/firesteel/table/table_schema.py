@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import ProgramError
-from firesteel.sql.types import RowType as LogicalRow
+from firesteel.sql.schema import ResolvedSchema
 from firesteel.table._conversions import data_type_of
 from firesteel.table.types import DataType, RowField, RowType
 
@@ -38,12 +38,12 @@ class TableSchema:
         self._types = list(data_types or [])
         if len(self._names) != len(self._types):
             raise ProgramError("Number of field names and field data types must be equal.")
-        self._logical: LogicalRow | None = None
+        self._resolved: ResolvedSchema | None = None
 
     @classmethod
-    def _of(cls, row: LogicalRow) -> TableSchema:
-        found = cls(list(row.names), [data_type_of(x) for x in row.types])
-        found._logical = row
+    def _of(cls, schema: ResolvedSchema) -> TableSchema:
+        found = cls(list(schema.names), [data_type_of(c.data_type) for c in schema.columns])
+        found._resolved = schema
         return found
 
     @classmethod
@@ -79,9 +79,11 @@ class TableSchema:
         return RowType([RowField(n, x) for n, x in zip(self._names, self._types, strict=True)], False)
 
     def __repr__(self) -> str:
-        types = self._logical.types if self._logical is not None else [x.logical for x in self._types]
-        lines = [f" |-- {name}: {found}" for name, found in zip(self._names, types, strict=True)]
-        return "\n".join(["root", *lines, ""])
+        if self._resolved is None:
+            lines = [f"{name}: {found.logical}" for name, found in zip(self._names, self._types, strict=True)]
+        else:
+            lines = _lines(self._resolved)
+        return "\n".join(["root", *(f" |-- {line}" for line in lines), ""])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableSchema) and (self._names, self._types) == (other._names, other._types)
@@ -91,3 +93,14 @@ class TableSchema:
 
     def __hash__(self) -> int:
         return hash(tuple(self._names))
+
+
+def _lines(schema: ResolvedSchema) -> list[str]:
+    """Columns, watermark and primary key."""
+    lines = [f"{c.name}: {c.data_type}" + (f" {c.extras}" if c.extras else "") for c in schema.columns]
+    for mark in schema.watermarks:
+        lines.append(f"WATERMARK FOR {mark.column}: {mark.expression.type} AS {mark.text}")
+    if schema.primary_key is not None:
+        key = schema.primary_key
+        lines.append(f"CONSTRAINT {key.name} PRIMARY KEY ({', '.join(key.columns)})")
+    return lines

@@ -14,7 +14,7 @@ from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.table import _function_calls as calls
 from firesteel.table._conversions import logical_type
 from firesteel.table.expression import Expression
-from firesteel.table.types import DataType, MapType, RowType
+from firesteel.table.types import DataType, MapType, MapViewType, RowType
 
 __all__ = [
     "AggregateFunction",
@@ -418,15 +418,23 @@ class UserDefinedAggregateFunctionWrapper(UserFunction):
     def _made(self) -> FunctionDefinition:
         result = logical_type(self._result_type)
         names = self._row_names if self._takes_row else None
-        make = calls.PandasAggregate if self._func_type == "pandas" else calls.Aggregate
+        if self._func_type == "pandas":
+            made: Any = calls.PandasAggregate(self._func, result, names)
+        else:
+            made = calls.Aggregate(self._func, result, names, self._map_views())
         return FunctionDefinition(
             name=self._name,
             kind=self.kind,
             rule=self._rule(result),
             deterministic=self.is_deterministic,
-            aggregate=make(self._func, result, names),
+            aggregate=made,
             takes_null=True,
         )
+
+    def _map_views(self) -> tuple[int, ...]:
+        declared = self._accumulator_type
+        fields = declared.fields if isinstance(declared, RowType) else []
+        return tuple(i for i, field in enumerate(fields) if isinstance(field.data_type, MapViewType))
 
 
 def _declared(ask: Callable[[], Any]) -> Any:

@@ -46,10 +46,10 @@ def test_create_table() -> None:
     assert statement.if_not_exists
     a, b, k, ts = statement.schema.columns
     assert a == DeclaredColumn("a", data_type="INT NOT NULL", comment="x")
-    assert (b.kind, b.expression) == (ColumnKind.COMPUTED, "a * 2")
+    assert (b.kind, b.expression) == (ColumnKind.COMPUTED, "`a` * 2")
     assert (k.kind, k.metadata_key, k.virtual) == (ColumnKind.METADATA, "key", True)
     assert ts.data_type == "TIMESTAMP(3)"
-    assert statement.schema.watermarks[0].expression == "ts - INTERVAL '10' SECOND"
+    assert statement.schema.watermarks[0].expression == "`ts` - INTERVAL '10' SECOND"
     assert statement.schema.primary_key == PrimaryKey(("a",), "pk")
     assert statement.distribution == Distribution("HASH", 4, ("a",))
     assert str(statement.distribution) == "DISTRIBUTED BY HASH(`a`) INTO 4 BUCKETS"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from firesteel.common.errors import FiresteelError
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.errors import near
@@ -32,7 +33,7 @@ from firesteel.sql.schema import (
 )
 from firesteel.sql.type_text import parse_type
 
-__all__ = ["bind_row_expression", "plan_of_table", "resolve", "resolve_schema", "scan_of"]
+__all__ = ["bind_row_expression", "plan_of_table", "resolve", "resolve_schema", "scan_of", "schema_of"]
 
 
 def resolve(binder: Binder, found: FoundTable, options: Mapping[str, str] | None = None) -> ResolvedTable:
@@ -41,12 +42,26 @@ def resolve(binder: Binder, found: FoundTable, options: Mapping[str, str] | None
     :param options: of an OPTIONS hint.
     """
     table = found.table
-    if table.kind is TableKind.VIEW and not table.schema.columns and table.plan is None:
-        plan = _view_plan(binder, found.path, table)
-        schema = ResolvedSchema.of(plan.row)
-        return _resolved(found.path, table, schema, found.temporary, plan, options)
-    schema = resolve_schema(binder, table.schema)
-    return _resolved(found.path, table, schema, found.temporary, table.plan, options)
+    return _resolved(found.path, table, schema_of(binder, found), found.temporary, table.plan, options)
+
+
+def schema_of(binder: Binder, found: FoundTable) -> ResolvedSchema:
+    """The columns of a table or view, and what is declared of them.
+
+    Those of a view that is a query have the types of that query, with their time attributes.
+    """
+    table = found.table
+    declared = resolve_schema(binder, table.schema)
+    if table.kind is not TableKind.VIEW or table.is_of_program:
+        return declared
+    try:
+        row = plan_of_table(binder, found).row
+    except FiresteelError:  # something that it reads is not there any more
+        return declared
+    if len(declared.columns) != len(row.fields):
+        return ResolvedSchema.of(row)
+    columns = zip(declared.columns, row.fields, strict=True)
+    return replace(declared, columns=tuple(replace(c, data_type=f.data_type) for c, f in columns))
 
 
 def _resolved(
@@ -202,13 +217,12 @@ def _computed(binder: Binder, column: DeclaredColumn, source: t.RowType) -> Colu
         ) from error
     if column.data_type is not None:
         bound = implicit(bound, _type(column))
-    text = column.expression if isinstance(column.expression, str) else ""
     return Column(
         name=column.name,
         data_type=bound.type,
         kind=ColumnKind.COMPUTED,
         expression=bound,
-        text=text,
+        text=_text(column.expression),
         comment=column.comment,
     )
 
@@ -284,8 +298,12 @@ def _watermark(binder: Binder, mark: DeclaredWatermark, row: t.RowType) -> Water
             f"The watermark declaration's output data type '{bound.type}' is different from the time field's "
             f"data type '{wanted}'."
         )
-    text = mark.expression if isinstance(mark.expression, str) else ""
-    return Watermark(mark.column, bound, text)
+    return Watermark(mark.column, bound, _text(mark.expression))
+
+
+def _text(expression: DeclaredExpression) -> str:
+    """As schemas show it: SQL as it is written, an expression of the Table API by its summary."""
+    return expression if isinstance(expression, str) else str(getattr(expression, "expression", ""))
 
 
 def bind_row_expression(binder: Binder, expression: DeclaredExpression, row: t.RowType) -> Expression:

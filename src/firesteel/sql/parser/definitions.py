@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.parser.queries import QueryParser
 from firesteel.sql.parser.statements import Query
@@ -67,9 +69,19 @@ class DefinitionParser(QueryParser):
     def _watermark(self) -> DeclaredWatermark:
         parts = list(self.path())
         self.expect("AS")
+        return DeclaredWatermark(".".join(parts), self._expression_text())
+
+    def _expression_text(self) -> str:
+        """An expression as it is written, with its columns in backticks."""
         start = self.token
-        self.expression()
-        return DeclaredWatermark(".".join(parts), self.text_from(start))
+        tree = self.expression()
+        text = self.text_from(start)
+        names = (i.meta for c in tree.find_all(exp.Column) for i in c.find_all(exp.Identifier))
+        places = ((at["start"] - start.start, at["end"] - start.start + 1) for at in names if "start" in at)
+        for begin, end in sorted(places, reverse=True):
+            if text[begin] != "`":
+                text = f"{text[:begin]}`{text[begin:end]}`{text[end:]}"
+        return text
 
     def _constraint(self, body: TableBody) -> None:
         name = self.name() if self.take("CONSTRAINT") else ""
@@ -105,11 +117,8 @@ class DefinitionParser(QueryParser):
             body.names.append(name)
             return
         if self.take("AS"):
-            start = self.token
-            self.expression()
-            column = DeclaredColumn(
-                name, ColumnKind.COMPUTED, expression=self.text_from(start), comment=self._comment()
-            )
+            text = self._expression_text()
+            column = DeclaredColumn(name, ColumnKind.COMPUTED, expression=text, comment=self._comment())
         else:
             column = self._typed_column(name, body)
         body.columns.append(column)

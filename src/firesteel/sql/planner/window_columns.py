@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,12 +16,14 @@ Columns = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class WindowColumns:
-    """:param spec: the window without its columns. :param start: the columns that have its start ..."""
+    """:param spec: the window without its columns. :param start: the columns that have its start ...
+    :param partition: for each column of the PARTITION BY of a session those that have it."""
 
     spec: p.WindowSpec
     start: Columns
     end: Columns
     time: Columns
+    partition: tuple[Columns, ...] = ()
 
     def same_windows(self, other: WindowColumns) -> bool:
         return _plain(self.spec) == _plain(other.spec)
@@ -32,8 +34,20 @@ class WindowColumns:
         def moved(columns: Columns) -> Columns:
             return frozenset(place for column in columns for place in places.get(column, ()))
 
-        found = WindowColumns(self.spec, moved(self.start), moved(self.end), moved(self.time))
+        partition = tuple(map(moved, self.partition))
+        found = WindowColumns(self.spec, moved(self.start), moved(self.end), moved(self.time), partition)
         return found if found.start or found.end or found.time else None
+
+    def are_of_groups(self, group: Iterable[int]) -> bool:
+        """Whether rows of one window and one group are those of one window function.
+
+        Sessions are those of their partition, so its columns have to be those of the group.
+        (Flink: ``WindowUtil.validGroupKeyPartitionKey``.)
+        """
+        columns = set(group)
+        every = {place for places in self.partition for place in places}
+        is_session = self.spec.kind == "SESSION"
+        return not is_session or (columns <= every and all(columns & places for places in self.partition))
 
     def attached(self) -> p.WindowSpec:
         """The window as operators take it that find it in columns."""
@@ -54,7 +68,11 @@ def window_columns(node: p.Physical) -> WindowColumns | None:
 def _table_function(node: p.WindowTableFunction) -> WindowColumns:
     width = len(node.input.row.fields)
     return WindowColumns(
-        replace(node.window, time=None), frozenset([width]), frozenset([width + 1]), frozenset([width + 2])
+        replace(node.window, time=None),
+        frozenset([width]),
+        frozenset([width + 1]),
+        frozenset([width + 2]),
+        tuple(frozenset([column]) for column in node.window.partition),
     )
 
 
@@ -82,7 +100,9 @@ def _aggregate(node: p.WindowAggregate) -> WindowColumns:
     starts, start = places("start"), node.window.start
     if start is not None and start in node.group:  # of sessions that the rows had already
         starts |= {node.group.index(start)}
-    return WindowColumns(replace(node.window, time=None), starts, places("end"), places("time"))
+    keys = (i for i, column in enumerate(node.group) if column != start)  # of sessions: their partition
+    partition = tuple(frozenset([key]) for key in keys) if node.window.kind == "SESSION" else ()
+    return WindowColumns(replace(node.window, time=None), starts, places("end"), places("time"), partition)
 
 
 def _join(node: p.WindowJoin) -> WindowColumns | None:
@@ -98,8 +118,13 @@ def _join(node: p.WindowJoin) -> WindowColumns | None:
         shifted = frozenset(c + width for c in b)
         return shifted if node.kind == "RIGHT" else a if node.kind == "LEFT" else a | shifted
 
+    partition = zip(left.partition, right.partition, strict=False)
     return WindowColumns(
-        left.spec, both(left.start, right.start), both(left.end, right.end), both(left.time, right.time)
+        left.spec,
+        both(left.start, right.start),
+        both(left.end, right.end),
+        both(left.time, right.time),
+        tuple(both(a, b) for a, b in partition),
     )
 
 

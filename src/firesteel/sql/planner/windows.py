@@ -10,7 +10,7 @@ from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Order
 from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext
-from firesteel.sql.planner.errors import unsupported, wrong
+from firesteel.sql.planner.errors import wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.window_columns import WindowColumns, window_columns
@@ -99,7 +99,7 @@ def window_aggregate(planner: Planner, node: l.Aggregate) -> p.Physical | None:
     names = [*(f"g{i}" for i in range(len(group))), *(f"c{i}" for i in range(len(calls)))]
     row = RowType.of(names, [*(expanded.row.types[g] for g in group), *(c.type for c in calls)])
     made = _window_aggregate(planner.context, expanded, found, row, group, calls)
-    return aggregates.unexpanded(planner.context, made, node)
+    return None if made is None else aggregates.unexpanded(planner.context, made, node)
 
 
 def _window_aggregate(
@@ -109,23 +109,16 @@ def _window_aggregate(
     row: RowType,
     group: tuple[int, ...],
     calls: tuple[AggregateCall, ...],
-) -> p.Physical:
+) -> p.Physical | None:
+    """None: its groups are not those of the windows, whose rows it sees once they have one."""
     window_group = {c for c in group if c in windows.start | windows.end | windows.time}
     plain = tuple(c for c in group if c not in window_group)
+    if not windows.are_of_groups(plain):
+        return None
     used = {*plain, *(c for call in calls for c in _read(call))}
     target = _under_window(context, child, used) or _attached(child, windows)
     keys = tuple(target.columns[c] for c in plain)
     moved = tuple(_moved(call, target.columns) for call in calls)
-    if target.window.kind == "SESSION" and not target.window.attached:
-        partition = set(target.window.partition)
-        if not partition <= set(keys) and partition:
-            raise unsupported(
-                "The GROUP BY of a SESSION window must have the columns of its PARTITION BY.",
-                hint="group by the columns of PARTITION BY, too",
-            )
-        if set(keys) != partition:
-            # Sessions are those of the partition, not of the group: rows get theirs before they are grouped.
-            target, keys, moved = _attached(child, windows), plain, calls
     start = target.window.start if target.window.kind == "SESSION" else None
     if start is not None:
         keys = (*keys, start)  # sessions that end at one time are not one session
