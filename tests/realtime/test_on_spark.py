@@ -380,7 +380,14 @@ def test_how_many_slots_there_will_ever_be(
 def test_slots_are_those_of_the_executors_whatever_the_program_says_of_its_parallelism(
     spark_session: SparkSession,
 ) -> None:
-    assert slots_of(spark_session.sparkContext) == SLOTS
+    context: Any = spark_session.sparkContext
+    conf = context._jsc.sc().conf()
+    conf.set("spark.default.parallelism", "100")
+    try:
+        assert context.defaultParallelism == 100
+        assert slots_of(context) == SLOTS
+    finally:
+        conf.remove("spark.default.parallelism")
 
 
 def test_time_moves_without_data(environment: MakeEnvironment) -> None:
