@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.errors import ConnectorError
+from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.serialization import SimpleStringSchema
 from firesteel.connectors.kafka.offsets import Reset
 from firesteel.connectors.kafka.polling import KafkaPolling
@@ -39,13 +39,15 @@ def split(topic: str, partition: int, start: int = 0, stop: int | None = None) -
 
 
 @pytest.fixture
-def polling(kafka_broker: KafkaBroker) -> Iterator[Callable[[Reset], KafkaPolling]]:
+def polling(kafka_broker: KafkaBroker) -> Iterator[Callable[..., KafkaPolling]]:
     made: list[KafkaPolling] = []
 
-    def make(reset: Reset = Reset.NONE) -> KafkaPolling:
+    def make(reset: Reset = Reset.NONE, **more: str) -> KafkaPolling:
         schema = ValueOnly(SimpleStringSchema())
         schema.open()
-        properties = {"bootstrap.servers": kafka_broker.address}
+        properties = {"bootstrap.servers": kafka_broker.address} | {
+            key.replace("_", "."): value for key, value in more.items()
+        }
         made.append(KafkaPolling(properties, batch_decoder(schema), reset))
         return made[-1]
 
@@ -212,3 +214,23 @@ def test_from_topic_to_topic_in_real_time(kafka_broker: KafkaBroker, guarantee: 
     found = sorted(message.value().decode() for message in kafka_broker.messages(target))
     sizes = {key: sum(n % 7 == key for n in range(1_000)) for key in range(7)}
     assert found == sorted(f"{key} {i}" for key, size in sizes.items() for i in range(1, size + 1))
+
+
+def test_credentials_that_are_refused_are_an_error(polling: Callable[..., KafkaPolling]) -> None:
+    """The client tries again for ever: nothing would come, and nobody would know why."""
+    reader = polling(
+        security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="us", sasl_password="wrong"
+    )
+    reader.add_splits([(split("any", 0), None)])
+    refused: list[ConfigurationError] = []
+
+    def is_refused() -> bool:
+        try:
+            list(reader.poll(10, 10.0, ()))
+        except ConfigurationError as e:
+            refused.append(e)
+        return bool(refused)
+
+    until(is_refused)
+    assert "refuses the connection" in str(refused[0])
+    assert "sasl.password" in str(refused[0])

@@ -63,6 +63,15 @@ def make_client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
         ) from error
 
 
+def refusal(address: str, error: KafkaError) -> ConfigurationError:
+    """What is raised where a cluster refuses the connection."""
+    return ConfigurationError(
+        f"The Kafka cluster at {address} refuses the connection.",
+        detail=describe(error),
+        hint="see security.protocol, sasl.mechanism, sasl.username and sasl.password, or ssl.ca.location",
+    )
+
+
 def describe(error: BaseException | KafkaError) -> str:
     """Return the message of a client error, without its wrapping."""
     inner = error.args[0] if isinstance(error, BaseException) and error.args else error
@@ -142,11 +151,7 @@ class Cluster:
 
     def _refused(self) -> ConfigurationError:
         assert self._complaints.refused is not None
-        return ConfigurationError(
-            f"The Kafka cluster at {self.address} refuses the connection.",
-            detail=describe(self._complaints.refused),
-            hint="see security.protocol, sasl.mechanism, sasl.username and sasl.password, or ssl.ca.location",
-        )
+        return refusal(self.address, self._complaints.refused)
 
     def unreachable(self, error: BaseException, patience_s: float) -> ConnectorError:
         last = self._complaints.last

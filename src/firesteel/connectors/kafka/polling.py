@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.logs import logger
-from firesteel.connectors.kafka.client import Complaints, describe
+from firesteel.connectors.kafka.client import Complaints, describe, refusal
 from firesteel.connectors.kafka.offsets import Partition, Reset
 from firesteel.connectors.kafka.reader import (
     AT_ONCE,
@@ -78,7 +78,11 @@ class KafkaPolling(PollingReader):
             found, self._at_end = self._at_end, []
             return found
         first = self._consumer.poll(wait_ms / 1000)
-        return () if first is None else self._found(self._consumer, first, max_records)
+        if first is not None:
+            return self._found(self._consumer, first, max_records)
+        if self._complaints.refused is not None:  # the client goes on trying, and nothing would ever come
+            raise refusal(self._properties["bootstrap.servers"], self._complaints.refused)
+        return ()
 
     def _found(self, consumer: Consumer, first: Message | None, most: int) -> Iterator[tuple[str, Chunk]]:
         """*first* and what is there behind it, in pieces that fit a CPU cache."""
