@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from firesteel.common.configuration import Configuration
 from firesteel.metrics.machines import Machines, WorkerInfo
@@ -27,6 +28,9 @@ def test_each_executor_is_there_with_its_slots() -> None:
         ("a:1-00", 4, 4),
         ("b:1-00", 2, 2),
     ]
+    assert free_slots(Machines((ONE, TWO)), [replace(view(1, 6), held_slots=5)]) == 1, (
+        "in real time all tasks"
+    )
     assert [one.time_since_last_heartbeat for one in found] == [7, 8]
     assert free_slots(Machines((ONE, TWO)), [view(1, 6)]) == 3, "a job takes slots of the whole"
     with pytest.raises(RestError, match="c:1-00"):

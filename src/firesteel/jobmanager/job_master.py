@@ -169,7 +169,9 @@ class JobMaster:
     def _new_mover(self) -> Mover:
         engine, options = self._engine, self._options
         ledger = Ledger(self._job_id, self._course, self._sinks, self._observer)
-        self._hold_slots(0 if options.real_time is None else self._deployment.plan.subtasks)
+        held = 0 if options.real_time is None else self._deployment.plan.subtasks
+        self._hold_slots(held)
+        self._observer.holds_slots(held)
         if options.real_time is not None:
             return RealTimeMover(
                 self._course,

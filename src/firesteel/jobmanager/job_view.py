@@ -255,6 +255,7 @@ class JobView(msgspec.Struct, frozen=True):
     :param exceptions: the newest, oldest first.
     :param exceptions_dropped: how many older ones are gone.
     :param requests_waiting: how many requests waited in the job's mailbox when the view was made.
+    :param held_slots: that the tasks of the job hold for as long as they run, in real time; 0: in epochs.
     """
 
     version: int
@@ -280,6 +281,7 @@ class JobView(msgspec.Struct, frozen=True):
     exceptions_dropped: int = 0
     rescales: RescalesView = RescalesView()
     requests_waiting: int = 0
+    held_slots: int = 0
 
     @classmethod
     def first(

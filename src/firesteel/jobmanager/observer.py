@@ -167,6 +167,10 @@ class JobObserver:
         self._change(info=info, attempt=attempt)
         self._tell(AttemptStarted(now_ms, attempt, restored_from))
 
+    def holds_slots(self, slots: int) -> None:
+        """From here on the tasks of the job hold so many for as long as they run; 0: they come and go."""
+        self._change(held_slots=slots)
+
     def rescaled(self, view: RescalesView, report: RescaleReport) -> None:
         """A change of parallelism has come to its end, however it did."""
         changes = tuple(

@@ -239,7 +239,10 @@ def watermark_of(subtask: SubtaskView) -> int:
 
 
 def slots_of(view: JobView) -> int:
-    """How many slots a job needs: in each sharing group those of its widest vertex."""
+    """How many slots a job needs: in each sharing group those of its widest vertex; in real time those of all
+    its subtasks."""
+    if view.held_slots:
+        return view.held_slots
     widest: dict[str, int] = {}
     for vertex in view.info.vertices:
         group = vertex.slot_sharing_group
