@@ -341,6 +341,7 @@ class JobMaster:
             return False
         log.warning("the job runs in epochs from now on, not in real time job=%s: %s", self._job_id, error)
         self._options = replace(self._options, real_time=None)
+        self._mover = self._new_mover()
         return True
 
     def _wait_for_restart(self, instant_ms: int) -> None:
@@ -358,8 +359,6 @@ class JobMaster:
         rescaled = restored_from is None and self._rescaler.begin_again()
         if rescaled:  # what the job began with is for the subtasks that it began with
             self._lay_out(self._rescaler.layout)
-        if isinstance(self._mover, RealTimeMover) and self._options.real_time is None:
-            self._mover = self._new_mover()
         self._course.run = self._new_run(beginning)
         self._course.accumulated = _accumulated(beginning)
         before.state.release()  # after the new run has taken what it needs

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from firesteel.spark.own_thread import THREAD
 from firesteel.spark.settings import DAEMON
 
 _GROUP: Final = "firesteel-start"
@@ -19,7 +20,6 @@ _GROUP: Final = "firesteel-start"
 _OF_SQL: Final = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
 _PIPELINED: Final = "spark.python.udf.pipelined.enabled"
 _DEPTH: Final = "spark.python.udf.pipelined.queueDepth"
-_THREAD: Final = "SPARK_PIPELINED_UDF"
 
 
 def start_daemon(session: SparkSession) -> None:
@@ -34,7 +34,7 @@ def start_daemon(session: SparkSession) -> None:
 def _run_a_task(context: Any, conf: Any) -> None:
     variables = dict(_OF_SQL)
     if conf.get(_PIPELINED, "false") == "true":
-        variables |= {_THREAD: "1", f"{_THREAD}_QUEUE_DEPTH": conf.get(_DEPTH, "2")}
+        variables |= {THREAD: "1", f"{THREAD}_QUEUE_DEPTH": conf.get(_DEPTH, "2")}
     before = dict(context.environment)
     context.environment.update(variables)
     try:

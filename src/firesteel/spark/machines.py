@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -27,21 +27,24 @@ def machines(session: SparkSession) -> Machines:
     beans = jvm.java.lang.management.ManagementFactory
     figures = tuple(_figures(jvm, beans))
     # One that has just come has no port yet, and would get another id with it.
-    executors = [executor for executor in _executors(context) if _HAS_PORT.search(executor.hostPort())]
-    alone = all(executor.id() == _DRIVER for executor in executors)  # local mode: one JVM is all
-    workers = tuple(
-        _worker(context, executor, figures if alone else ())
-        for executor in executors
-        if alone or executor.id() != _DRIVER
+    executors, alone = _that_run_tasks(
+        executor for executor in _executors(context) if _HAS_PORT.search(executor.hostPort())
     )
+    workers = tuple(_worker(context, executor, figures if alone else ()) for executor in executors)
     return Machines(workers, _jvm(beans), figures, context.uiWebUrl, _slots_to_come(context, workers))
 
 
 def slots_of(context: Any) -> int:
     """How many tasks can run at the same time now."""
-    executors = list(_executors(context))
-    alone = all(executor.id() == _DRIVER for executor in executors)
-    return sum(executor.maxTasks() for executor in executors if alone or executor.id() != _DRIVER)
+    executors, _ = _that_run_tasks(_executors(context))
+    return sum(executor.maxTasks() for executor in executors)
+
+
+def _that_run_tasks(executors: Iterable[Any]) -> tuple[list[Any], bool]:
+    """Those of a cluster without its driver; in local mode, which the second value says, one JVM is all."""
+    found = list(executors)
+    alone = all(executor.id() == _DRIVER for executor in found)
+    return [executor for executor in found if alone or executor.id() != _DRIVER], alone
 
 
 def _slots_to_come(context: Any, workers: Sequence[WorkerInfo]) -> int:

@@ -15,7 +15,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Whether the worker has that thread. It looks when it has the function of the task.
-_THREAD: Final = "SPARK_PIPELINED_UDF"
+THREAD: Final = "SPARK_PIPELINED_UDF"
 _YES, _NO = "1", "0"
 
 
@@ -34,12 +34,12 @@ class InOwnThread(Generic[P, R]):
 
 def in_own_thread(function: Callable[P, R]) -> Callable[P, R]:
     """*function*, in a worker that reads it from the JVM and has not looked yet."""
-    if os.environ.get(_THREAD) != _YES:
+    if os.environ.get(THREAD) != _YES:
         return function
-    os.environ[_THREAD] = _NO
+    os.environ[THREAD] = _NO
 
     def call(*arguments: P.args, **named: P.kwargs) -> R:
-        os.environ[_THREAD] = _YES  # for what the worker runs next
+        os.environ[THREAD] = _YES  # for what the worker runs next
         return function(*arguments, **named)
 
     return call
