@@ -94,6 +94,22 @@ class Driver:
             sink.add([Committable(0, self.epoch, target.stage(self.position))])
         self.position += 1
 
+    def run_epoch_again(self) -> None:
+        """Its tasks have staged something when they were lost, and Spark runs them once more."""
+        for target in self.targets:
+            target.stage(self.position)
+        self.run_epoch()
+        for sink in self.sinks:
+            sink.look_for_leftovers()
+        pending = self.position - self.checkpoint[1]
+        assert [len(t.staged - t.done) for t in self.targets] == [pending] * len(self.targets)
+
+    def finish(self) -> None:
+        """A copy of a task was late: what it staged belongs to nobody."""
+        for sink, target in zip(self.sinks, self.targets, strict=True):
+            target.stage(-1)
+            sink.finish()
+
     def take_checkpoint(self) -> None:
         self._complete_checkpoint()
         self._until_it_works(self.sinks)
@@ -139,6 +155,7 @@ class Driver:
 
 STEPS = {
     "epoch": Driver.run_epoch,
+    "epoch that runs again": Driver.run_epoch_again,
     "checkpoint": Driver.take_checkpoint,
     "checkpoint without its commit": Driver.take_checkpoint_uncommitted,
     "checkpoint that fails": Driver.fail_checkpoint,
@@ -162,6 +179,7 @@ def test_each_record_is_visible_once(steps: list[tuple[str, list[str]]]) -> None
     for target in targets:
         target.trouble = []
     driver.take_checkpoint()
+    driver.finish()
     for target in targets:
         assert sorted(target.visible) == list(range(driver.position))
         assert target.staged == set()

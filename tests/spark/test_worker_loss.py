@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from firesteel.common import Types
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from tests.jobmanager.programs.sqlite_sink import SqliteSink, lines_in, staged_in
+from tests.jobmanager.programs.sqlite_sink import SqliteSink, Transaction, lines_in, staged_in
 from tests.spark.conftest import MakeEnvironment
 from tests.waiting import until
 
@@ -148,3 +148,41 @@ def test_an_attempt_that_spark_kills_does_not_take_a_part_of_its_input_for_all(
     assert lines_in(database, "lengths") == ["2000"] * records
     time.sleep(1)  # the worker of the attempt may be at it still
     assert staged_in(database, "lengths") == 0
+
+
+class DiesWhenItHasStaged(SqliteSink):
+    """Once. In each epoch it says how much was staged when its turn came."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(str(place / "sink.db"), "lines")
+        self.place = place
+
+    def pre_commit(self, transaction: Transaction) -> None:
+        with (self.place / "staged").open("a") as found:
+            found.write(f"{staged_in(self.path, self.table)} ")
+        super().pre_commit(transaction)
+        die_once(self.place / "died")
+
+
+def test_what_a_lost_attempt_has_staged_goes_when_its_epoch_is_committed(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
+    """The second attempt stages something else under another name: nobody can tell the committer of the
+    first one, which must not stay until the next restart, or for ever."""
+
+    def attempt(value: int) -> str:
+        context = TaskContext.get()
+        assert context is not None
+        return f"{value} {context.taskAttemptId()}"
+
+    env = environment(1, epoch_records=500)
+    env.from_sequence(0, 1_999).map(attempt, Types.STRING()).add_sink(DiesWhenItHasStaged(tmp_path))
+    env.execute()
+    assert (tmp_path / "died").exists(), "no worker has died"
+    assert sorted(int(line.split()[0]) for line in lines_in(str(tmp_path / "sink.db"), "lines")) == list(
+        range(2000)
+    )
+    of_first, of_second, *later = (tmp_path / "staged").read_text().split()
+    assert (of_first, of_second) == ("0", "1"), "the attempt that died has staged its records"
+    assert set(later) == {"0"}
+    assert staged_in(str(tmp_path / "sink.db"), "lines") == 0

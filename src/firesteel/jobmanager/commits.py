@@ -132,9 +132,14 @@ class SinkCommits:
         if done:
             self._call(self.committer.post_commit, done)
 
+    def look_for_leftovers(self) -> None:
+        """No task stages anything now: all but what is pending was left by tasks that were lost."""
+        self._call(self.committer.recover, (*self._ready, *self._fresh), ())
+
     def finish(self) -> None:
-        """The job has ended normally."""
+        """The job has ended normally. Nobody comes after it who would look for what lost tasks have left."""
         self._call(self.committer.finish)
+        self.look_for_leftovers()
 
     def _commit(self, requests: Sequence[CommitRequest]) -> bool:
         """False: the job was cancelled before all of it was done."""

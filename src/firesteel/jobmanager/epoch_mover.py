@@ -56,6 +56,7 @@ class EpochMover:
         self._news = news
         self._latency_interval_ms = latency_interval_ms
         self._marked_ms: int | None = None
+        self._leaves = False  # tasks that were given up may have staged something for sinks
 
     @property
     def least_step_ms(self) -> float:
@@ -112,11 +113,14 @@ class EpochMover:
             )
             known = work_of(e.acks, course.run.sources.vertices, e.overrun.worked_ms)
             self._pacer.gave_up(known, e.part_done(), e.overrun.worked_ms)
+            self._leaves = True
             return
         if answers is None:
             return
         is_start = course.fresh
-        self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", answers.acks, answers.reports)
+        name = f"{course.epoch}-{secrets.token_hex(8)}"
+        self._ledger.commit(name, answers.acks, answers.reports, leaves=self._leaves or answers.leaves)
+        self._leaves = False
         course.run.notices.told(news.ended)
         self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000, is_start=is_start)
 
@@ -129,15 +133,20 @@ class EpochMover:
 
     def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float, *, is_start: bool) -> None:
         run = self._course.run
-        acks, reports, attempts = answers
+        acks, reports = answers.acks, answers.reports
         work = work_of(acks, run.sources.vertices, elapsed_ms, reports, is_start=is_start)
         pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
-        if attempts == 1:
+        if answers.attempts == 1:
             self._pacer.learn(work)
         self._ledger.report(
             acks,
             EpochReport(
-                self._course.epoch, now, elapsed_ms, work.records, attempts, overhead_ms=work.overhead_ms
+                self._course.epoch,
+                now,
+                elapsed_ms,
+                work.records,
+                answers.attempts,
+                overhead_ms=work.overhead_ms,
             ),
             work_in(reports, elapsed_ms, is_behind=is_behind),
         )

@@ -91,11 +91,14 @@ class EpochAnswers(NamedTuple):
     :param acks: of all subtasks, in their order.
     :param reports: what tasks have said beside that, one for each; some may be missing.
     :param attempts: how many it took.
+    :param leaves: whether tasks may have left something behind that nobody has answered for, as they were
+        lost or given up, and ran again.
     """
 
     acks: list[Ack]
     reports: list[TaskReport]
     attempts: int
+    leaves: bool = False
 
 
 class EpochRunner:
@@ -139,7 +142,10 @@ class EpochRunner:
                 if self._is_cancelled():
                     return None
                 acks = complete([a for a in answers if isinstance(a, Ack)], self._subtasks)
-                return EpochAnswers(acks, newest(answers, levels[0].epoch), attempt)
+                reports = [a for a in answers if isinstance(a, TaskReport) and a.epoch == levels[0].epoch]
+                of_tasks = newest(reports)
+                leaves = attempt > 1 or len(of_tasks) < len(reports) or any(r.ran_before for r in reports)
+                return EpochAnswers(acks, of_tasks, attempt, leaves)
             except EngineError as e:
                 if self._is_cancelled():
                     return None
@@ -158,9 +164,8 @@ class EpochRunner:
             raise EpochGivenUp(worst, widths[worst.level], [a for a in answers if isinstance(a, Ack)])
 
 
-def newest(answers: Iterable[Answer], epoch: int) -> list[TaskReport]:
-    """The last report of each task for this epoch: a task that ran again has reported again."""
-    reports = (a for a in answers if isinstance(a, TaskReport) and a.epoch == epoch)
+def newest(reports: Iterable[TaskReport]) -> list[TaskReport]:
+    """The last one of each task: a task that ran again has reported again."""
     return list({(report.level, report.subtask): report for report in reports}.values())
 
 

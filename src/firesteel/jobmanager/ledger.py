@@ -31,11 +31,14 @@ class Ledger:
         self._observer = observer
         self._gauges_told: set[MetricKey] = set()
 
-    def commit(self, name: str, acks: list[Ack], reports: Sequence[TaskReport]) -> None:
+    def commit(
+        self, name: str, acks: list[Ack], reports: Sequence[TaskReport], *, leaves: bool = False
+    ) -> None:
         """Everything that the epoch did counts from here on; its records become visible last.
 
         :param name: the manifest id of the epoch.
         :param reports: what its tasks have said beside their answers.
+        :param leaves: whether tasks that nobody has answered for may have staged something for sinks.
         """
         course = self._course
         course.run.state.commit(name, acks)
@@ -48,6 +51,8 @@ class Ledger:
                 log.warning("%s", warning)
         self._tell_of_gauges(reports)
         self._sinks.epoch_done(acks, course.epoch, course.now_ms)
+        if leaves:
+            self._sinks.look_for_leftovers()
 
     def _tell_of_gauges(self, reports: Sequence[TaskReport]) -> None:
         for key in {key for report in reports for key in report.failed_gauges} - self._gauges_told:

@@ -111,6 +111,12 @@ class JobSinks:
             if not sink.is_empty:
                 sink.commit()
 
+    def look_for_leftovers(self) -> None:
+        """Tasks of an epoch that is committed were lost and ran again. They may have staged other bytes the
+        first time, under other names: nobody else would look for them before the next restart."""
+        for sink in self._sinks.values():
+            sink.look_for_leftovers()
+
     def finish(self, now_ms: int) -> None:
         """The job has ended normally."""
         self._now_ms = now_ms

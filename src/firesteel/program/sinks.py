@@ -305,7 +305,10 @@ class Committer(ABC):
         """The job begins, or goes back to a checkpoint: ``kept`` is what that holds, to be committed next,
         ``dropped`` what this driver knows to have been staged since; its records come again. Whatever else of
         this sink and job is staged in the target was left by tasks or drivers that were lost, and may be
-        removed."""
+        removed.
+
+        Also behind an epoch whose tasks Spark has run again, and when the job has ended normally: ``kept`` is
+        what is still to be committed, nothing is dropped."""
 
     def snapshot(self) -> Any:
         """What the committer of another driver must know to go on (picklable); None: nothing."""

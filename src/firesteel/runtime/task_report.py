@@ -36,6 +36,7 @@ class TaskReport(NamedTuple):
     :param latencies: of the markers that have come.
     :param failed_gauges: those that have raised, and so have no value.
     :param stage: of Spark, that the task belongs to.
+    :param ran_before: whether Spark had begun the task before, in the same attempt of its stage.
     """
 
     epoch: int
@@ -51,3 +52,4 @@ class TaskReport(NamedTuple):
     failed_gauges: tuple[MetricKey, ...] = ()
     latencies: Mapping[MetricKey, Histogram] = NOTHING
     stage: int | None = None
+    ran_before: bool = False

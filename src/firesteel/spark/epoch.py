@@ -107,7 +107,7 @@ def _map_level(
     subtask = context.partitionId()
     descriptor = unpack_level(payload, subtask)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
-    sink = None if beside is None else partial(report, beside, context.stageId())
+    sink = None if beside is None else partial(report, beside, context)
     made = rows_in_task(descriptor.job_id, descriptor.level, run_level(descriptor, subtask, rows, sink))
     yield from _pack(made if subtask else chain(made, _ends(consumers)))
 

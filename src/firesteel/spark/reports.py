@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkContext, TaskContext
 from pyspark.accumulators import AccumulatorParam, _accumulatorRegistry
 
 from firesteel.runtime.task_report import TaskReport
@@ -42,6 +42,7 @@ class Reports:
         _accumulatorRegistry.pop(self.accumulator.aid, None)
 
 
-def report(accumulator: Any, stage: int, of_task: TaskReport) -> None:
+def report(accumulator: Any, task: TaskContext, of_task: TaskReport) -> None:
     """In a worker: send a report when the task has succeeded."""
-    accumulator.add([pickle.dumps(of_task._replace(stage=stage), 5)])
+    told = of_task._replace(stage=task.stageId(), ran_before=task.attemptNumber() > 0)
+    accumulator.add([pickle.dumps(told, 5)])

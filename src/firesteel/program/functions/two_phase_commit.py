@@ -118,9 +118,10 @@ class TwoPhaseCommitSinkFunction(SinkFunction):
         self.abort(transaction)
 
     def finish_recovering_context(self, handled_transactions: Collection[Any]) -> None:
-        """Called when the job begins or goes back to a checkpoint, before anything is committed:
-        ``handled_transactions`` are those that will be committed or were aborted. Any other whose name begins
-        with ``get_transaction_prefix()`` was left by a task or a driver that was lost, and may be removed."""
+        """Called when the job begins or goes back to a checkpoint, before anything is committed, behind an
+        epoch whose tasks Spark has run again, and when the job has ended normally: ``handled_transactions``
+        are those that will be committed or were aborted. Any other whose name begins with
+        ``get_transaction_prefix()`` was left by a task or a driver that was lost, and may be removed."""
 
     def to_sink(self, type_info: TypeInformation | None) -> Sink:
         return TwoPhaseCommitSink(self)
