@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -31,6 +31,7 @@ from firesteel.datastream.window import (
     EventTimeSessionWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.runtime import combiner
 from firesteel.testing.local_platform import LocalEngine
 from tests.budget import examples
 
@@ -320,7 +321,7 @@ def test_a_rolling_reduce_of_batch_mode_is_aggregated_too(rolling: str) -> None:
     assert on == off
 
 
-@pytest.mark.parametrize(("rolling", "values"), [("reduce", 9), ("sum", 9), ("min_by", 3000)])
+@pytest.mark.parametrize(("rolling", "values"), [("reduce", 3), ("sum", 3), ("min_by", 3000)])
 def test_values_that_a_rolling_reduce_of_batch_mode_gets(rolling: str, values: int) -> None:
     with local_platform(AckEngine) as platform:
         env = make_env(True)
@@ -328,6 +329,38 @@ def test_values_that_a_rolling_reduce_of_batch_mode_gets(rolling: str, values: i
         stream = env.from_collection([(f"k{i % 3}", 1, 0) for i in range(3000)])
         collect(ROLLING[rolling](stream.key_by(first_field)))
         assert sum(ack_engine(platform).received(1)) == values
+
+
+class Tagged(NamedTuple):
+    """No key of a kind that is its own identity."""
+
+    name: str
+
+
+@pytest.mark.parametrize("bound", ["_MOST_KEYS", "_MOST_BYTES"])
+@pytest.mark.parametrize("stamped_", [False, True])
+def test_what_is_held_for_a_rolling_reduce_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, bound: str, stamped_: bool
+) -> None:
+    """Keys of several kinds, some of which are equal to others, and values that their function changes."""
+    monkeypatch.setattr(combiner, bound, 40)
+    keys = [1, "1", 1.0, True, b"1", (1, "a"), Tagged("a"), ("a",), None]
+
+    def program(env: StreamExecutionEnvironment) -> Counter[Any]:
+        env.set_runtime_mode(BATCH)
+        records = [At(i, (keys[i % 9], [i])) for i in range(5000)]
+        stream = stamped(env, records) if stamped_ else env.from_collection([r.value for r in records])
+        reduced = stream.key_by(first_field).reduce(into_the_left)
+        return Counter((repr(key), ordered(found)) for key, found in collect(reduced))
+
+    on, off = on_and_off(program)
+    assert on == off
+    assert len(on) == len(keys)
+
+
+def into_the_left(a: Any, b: Any) -> Any:
+    a[1].extend(b[1])
+    return a
 
 
 # ---- errors

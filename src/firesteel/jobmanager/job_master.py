@@ -123,6 +123,7 @@ class JobMaster:
             options.pacing,
             checkpoint_interval_ms=self._checkpoints.options.interval_ms,
             with_exchange=bool(graph.edges),
+            is_cheap=all(o.node.operator.is_cheap for v in graph.vertices for o in v.operators),
         )
         self._pacer = Pacer(pacing)
         self._rescaler = Rescaler(

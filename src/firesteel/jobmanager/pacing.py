@@ -21,6 +21,7 @@ from firesteel.state.line import EpochDelta
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
+_FIRST_CHEAP_RECORDS: Final = 131_072  # where each is known to cost microseconds
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 #: The same where no task is sent anything: all of them stop when their time is over.
 _STEP_OF_SOURCES: Final = 64.0
@@ -31,6 +32,7 @@ _PIECES: Final = 4  # the first look at the clock comes after this part of the l
 _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
+_FIRST_CHEAP_OVERRUN_MS: Final = 4000.0  # the same while nothing is known of records that should be cheap
 _QUICK_MS: Final = 20.0  # the first record says nothing if it takes no longer: code that runs first is slow
 _FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
@@ -41,6 +43,7 @@ class PacingOptions:
     ``min_interval_ms`` lies between the starts of two epochs while there is no backlog;
     ``checkpoint_interval_ms`` bounds the length of an epoch, because checkpoints come between epochs;
     ``with_exchange``: there are tasks that cannot stop before they have processed what they were sent;
+    ``is_cheap``: no code of the user's runs for a record, and nobody outside is waited for;
     ``limited`` says whether tasks look at the clock (BATCH mode has one epoch, however long it takes)."""
 
     target_ms: int
@@ -49,6 +52,7 @@ class PacingOptions:
     min_interval_ms: int = 100
     checkpoint_interval_ms: int | None = None
     with_exchange: bool = False
+    is_cheap: bool = False
     limited: bool = True
 
 
@@ -138,7 +142,8 @@ class Pacer:
         self._options = options
         interval_ms = options.checkpoint_interval_ms or options.target_ms
         self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
-        self._records = float(options.max_records or _FIRST_RECORDS)  # of a split, in an epoch of full length
+        first = _FIRST_CHEAP_RECORDS if options.is_cheap else _FIRST_RECORDS
+        self._records = float(options.max_records or first)  # of a split, in an epoch of full length
         self._planned = int(self._records)  # the same in the epoch that was planned last
         self._overhead = EpochOverhead()
         self._per_ms: float | None = None  # records of a split for each millisecond of work
@@ -150,6 +155,7 @@ class Pacer:
         # many would be given up, and what has been waited for would have to be waited for again.
         self._tries = (
             options.with_exchange
+            and not options.is_cheap
             and options.limited
             and options.max_records is None
             and options.checkpoint_interval_ms is not None
@@ -191,7 +197,8 @@ class Pacer:
         if self._gave_up or not self._options.limited:
             return None  # an epoch that was given up is run again as small as it is planned
         if self._per_ms is None:
-            return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), _LEAST_OVERRUN_MS, 1)
+            overrun_ms = _FIRST_CHEAP_OVERRUN_MS if self._options.is_cheap else _LEAST_OVERRUN_MS
+            return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), overrun_ms, 1)
         overrun_ms = max(limit_ms * _OVERRUN, _LEAST_OVERRUN_MS)
         return _pace_of(limit_ms, overrun_ms, int(self._per_ms * limit_ms / _PIECES))
 

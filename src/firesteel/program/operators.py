@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 class OperatorSpec:
     """Base of all kinds; they are told apart by their class."""
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether a record costs microseconds: no code of the user's runs for it, and nobody outside is
+        waited for. An epoch may begin with many of them then."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Map(OperatorSpec):

@@ -332,6 +332,12 @@ class Sink(ABC):
         return type(self).__name__
 
     @property
+    def is_cheap(self) -> bool:
+        """Whether a record costs microseconds: no code of the user's runs for it, and nobody outside is
+        waited for."""
+        return False
+
+    @property
     def writes_every_epoch(self) -> bool:
         """Whether each subtask has a writer in each epoch, also in one without records: when a committer has
         to hear of watermarks."""

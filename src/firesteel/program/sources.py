@@ -279,6 +279,11 @@ class Source(ABC):
         return type(self).__name__
 
     @property
+    def is_cheap(self) -> bool:
+        """Whether a record costs microseconds: it is at hand, and no code of the user's makes it."""
+        return False
+
+    @property
     def splits_kind(self) -> str:
         """What its splits and positions are of. A source goes on from those of another one of its kind only,
         so give sources one that understand each other, and keep it where the class gets another name."""

@@ -188,3 +188,15 @@ class CacheTransformation(Transformation):  # virtual
 ROUTES: Final = (PartitionTransformation, UnionTransformation, CacheTransformation)
 #: Not operators at all.
 VIRTUAL: Final = (*ROUTES, SideOutputTransformation)
+
+
+def is_single(stream: Transformation) -> bool:
+    """Whether all records come out of one subtask, however the job is scaled."""
+    if isinstance(stream, UnionTransformation):
+        return all(map(is_single, stream.union_of))
+    return stream.max_parallelism == 1
+
+
+def make_single(operator: Transformation) -> None:
+    """Have all its records pass through one subtask."""
+    operator.parallelism, operator.max_parallelism, operator.non_parallel = 1, 1, True

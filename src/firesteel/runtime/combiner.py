@@ -5,6 +5,8 @@ A hot key then costs its subtask one call for each batch of each producer instea
 elements like any other; those of an aggregate travel as ``Partial``. Which operators are served is decided in
 ``runtime/combining.py``. Elements that may be late travel as they are, so lateness is decided where
 it always is.
+
+A reduce in BATCH mode, of which only the last result counts, has the values of many batches travel as one.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from firesteel.program.operators import WindowContents
 from firesteel.runtime.batch import NO_TIMESTAMP
@@ -22,12 +24,17 @@ from firesteel.runtime.combining import combining_of
 from firesteel.runtime.operators.base import are_immutable, method_of
 from firesteel.runtime.packing import pack, unpack
 from firesteel.runtime.program import PreAggregation
+from firesteel.runtime.sizes import rough_size
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.windowing.contents import Partial
 from firesteel.runtime.windowing.places import Place, Places
 from firesteel.runtime.wire import dumps
 
 Stamps = Sequence[int] | None
+
+_MOST_KEYS: Final = 1 << 17
+_MOST_BYTES: Final = 64 << 20
+_BYTES_OF_OBJECT: Final = 48
 
 
 class Combiner:
@@ -109,6 +116,77 @@ class Combiner:
             fold(list(islice(copies, len(positions)))) if len(positions) > 1 else values[positions[0]]
             for positions in members
         ]
+
+
+class Holder:
+    """Aggregates for a reduce in BATCH mode, of which only the last result of a key counts: what many batches
+    have for a key travels as one value.
+
+    :param what: of a reduce, without windows.
+    """
+
+    def __init__(self, what: PreAggregation) -> None:
+        self._user_code = UserCode(what.operator.name, what.operator.uid)
+        combining = combining_of(what.operator.spec)
+        assert combining is not None
+        self._step = method_of(combining.contents(what.operator.spec).function, "reduce")
+        self.drop()
+
+    def drop(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+        self._keys: dict[Hashable, Any] = {}  # of those that are not canonical
+        self._stamps: dict[Hashable, int] = {}
+        self._bytes = 0  # of the elements that have come, about: what a function keeps of them is not known
+
+    @staticmethod
+    def serves(what: PreAggregation) -> bool:
+        combining = combining_of(what.operator.spec)
+        return what.by_time and combining is not None and combining.windows(what.operator.spec) is None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._values) >= _MOST_KEYS or self._bytes >= _MOST_BYTES
+
+    def add(self, values: list[Any], stamps: Stamps, keys: list[Any], canon: list[Any]) -> None:  # hot
+        """:param canon: the keys as ``canonical_keys`` gives them."""
+        self._bytes += len(values) * (rough_size(values[0]) + _BYTES_OF_OBJECT)
+        if keys is not canon:
+            self._keys.update(zip(reversed(canon), reversed(keys), strict=True))
+        with self._user_code:  # the function is the receiving operator's
+            if stamps is None:
+                self._fold(_copies(values), canon)
+            else:
+                self._fold_by_time(_copies(values), stamps, canon)
+
+    def _fold(self, values: list[Any], canon: list[Any]) -> None:  # hot
+        held, step = self._values, self._step
+        for group, value in zip(canon, values, strict=True):
+            if group in held:
+                held[group] = step(held[group], value)
+            else:
+                held[group] = value
+
+    def _fold_by_time(self, values: list[Any], stamps: Sequence[int], canon: list[Any]) -> None:  # hot
+        """The earliest element stays the first argument: some reduces keep fields of it."""
+        held, known, step = self._values, self._stamps, self._step
+        for group, value, stamp in zip(canon, values, stamps, strict=True):
+            if group not in held:
+                held[group], known[group] = value, stamp
+            elif stamp < known[group]:
+                held[group], known[group] = step(value, held[group]), stamp
+            else:
+                held[group] = step(held[group], value)
+
+    def take(self) -> tuple[list[Any], Stamps, list[Any], list[Any]]:
+        """Values, timestamps, keys and canonical keys as they travel. A value has the earliest timestamp of
+        its elements."""
+        canon = list(self._values)
+        values = list(self._values.values())
+        known = self._keys
+        keys = [known.get(key, key) for key in canon] if known else canon
+        stamps = list(map(self._stamps.__getitem__, canon)) if self._stamps else None
+        self.drop()
+        return values, stamps, keys, canon
 
 
 def _copies(values: list[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from firesteel.program.functions.base import Function, function_behind
 from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
-from firesteel.runtime.combiner import Combiner
+from firesteel.runtime.combiner import Combiner, Holder
 from firesteel.runtime.dealing import FEW_TARGETS, dealer
 from firesteel.runtime.program import OutEdge
 from firesteel.runtime.sizes import rough_size, too_large
@@ -103,7 +103,9 @@ class Router:
         self._plain_keys = frozenset((untouched(edge.partitioning.key_type),)) & SELF_CANONICAL
         self.reached = targets_of(kind, subtask, parallelism, self._n)
         self._targets = _TARGETS[kind]
-        self._combiner = None if edge.pre_aggregation is None else Combiner(edge.pre_aggregation)
+        what = edge.pre_aggregation
+        self._holder = Holder(what) if what is not None and Holder.serves(what) else None
+        self._combiner = None if what is None or self._holder is not None else Combiner(what)
         self._next = 0  # round robin position, carried from epoch to epoch
         self._key_targets = KeyTargets.of(edge.consumer_max_parallelism, self._n)
         self._random: random.Random
@@ -131,6 +133,8 @@ class Router:
         self._limit = FIRST_BUFFER_RECORDS
         self._most = _MOST_AT_ONCE_BYTES
         self._pending = {t: _Pending(t) for t in self.reached}
+        if self._holder is not None:
+            self._holder.drop()
         for pending in self._pending.values():
             pending.watermark = self._watermark
         if self.edge.partitioning.kind is PartitionKind.SHUFFLE:
@@ -179,6 +183,8 @@ class Router:
             position, mark = next(marks, (len(values) + 1, END))
 
     def _mark(self, mark: Mark) -> None:
+        if self._holder is not None:
+            self._send_held()  # it stands behind what came before it
         if type(mark) is int:
             self._watermark = mark
         else:
@@ -209,10 +215,28 @@ class Router:
 
     def _route(self, values: list[Any], stamps: Sequence[int] | None) -> None:  # hot
         keys: list[Any] | None
+        if self._holder is not None:
+            self._holder.add(values, stamps, *self._keys_of(values))
+            if self._holder.is_full:
+                self._send_held()
+            return
         if self._combiner is not None:
             values, stamps, keys, targets = self._combined(values, stamps)
         else:
             keys, targets = self._place(values)
+        self._send_all(values, stamps, keys, targets)
+
+    def _send_held(self) -> None:
+        assert self._holder is not None
+        values, stamps, keys, canon = self._holder.take()
+        for at in range(0, len(values), MAX_BUFFER_RECORDS):
+            part = slice(at, at + MAX_BUFFER_RECORDS)
+            targets = self._targets(self, values[part], canon[part])
+            self._send_all(values[part], stamps and stamps[part], keys[part], targets)
+
+    def _send_all(
+        self, values: list[Any], stamps: Sequence[int] | None, keys: list[Any] | None, targets: Targets
+    ) -> None:  # hot
         shipped = keys if self._keyed else None
         if isinstance(targets, int):
             self._append(self._pending[targets], values, stamps, shipped)
@@ -335,6 +359,8 @@ class Router:
 
     def flush(self) -> None:
         """Send what waits, with the newest watermark."""
+        if self._holder is not None:
+            self._send_held()
         for pending in self._pending.values():
             self._catch_up(pending)
             self._flush(pending)

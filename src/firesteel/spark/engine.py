@@ -19,7 +19,7 @@ from firesteel.spark.parts import do_parts
 from firesteel.spark.pipelined import OWN_TAG, PIPELINED, TAG, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
 from firesteel.spark.reports import Reports
-from firesteel.spark.session import EPOCHS, child_session
+from firesteel.spark.session import child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
 
@@ -34,36 +34,36 @@ class Sessions(Protocol):
     def session(self) -> SparkSession:
         """The one that there is. Another one than before: its JVM has died."""
 
+    @property
+    def epochs(self) -> Epochs:
+        """Runs the epochs of all jobs beside that session."""
+
     def loss(self) -> EngineLostError | None:
         """What the death of the session's JVM is as an error; None while it lives."""
 
 
 class SparkEngine:
-    """Runs the epochs of one job in a child session."""
+    """Runs the epochs of one job."""
 
     def __init__(self, sessions: Sessions, job_id: str, job_name: str) -> None:
         self._sessions = sessions
-        self._parent = sessions.session
-        self._child = child_session(self._parent, EPOCHS)
-        self._epochs = Epochs(self._child)
+        self._epochs = sessions.epochs
         self._job_id = job_id
         self._job_name = job_name
         self._is_cancelled = False
-        self._reports = Reports(self._parent.sparkContext)
+        self._reports = Reports(self._epochs.session.sparkContext)
         weakref.finalize(self, self._reports.close)
         self._kept_log: Path | None = None  # since the last failure
 
     def _session(self, work: str) -> SparkSession:
         """The session for the next work, which is called ``work`` where Spark shows it."""
-        parent = self._sessions.session
-        if parent is not self._parent:
-            self._parent, self._child = parent, child_session(parent, EPOCHS)
-            self._epochs = Epochs(self._child)
+        self._epochs = self._sessions.epochs
+        session = self._epochs.session
         description = f"{self._job_name}: {work}"
-        self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        session.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
         # Of each thread. Without FAIR scheduling it makes no difference.
-        self._child.sparkContext.setLocalProperty("spark.scheduler.pool", self._job_id)
-        return self._child
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", self._job_id)
+        return session
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         with self._failures_of("an epoch", "the epoch is discarded and run again a few times"):
@@ -126,7 +126,7 @@ class SparkEngine:
 
     def _end_spark_job(self) -> None:
         try:
-            self._parent.sparkContext.cancelJobGroup(self._job_id)
+            self._epochs.session.sparkContext.cancelJobGroup(self._job_id)
         except CALLS:
             if self._sessions.loss() is None:  # with its JVM the Spark job has ended
                 raise

@@ -28,10 +28,11 @@ from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.level_plan import LevelPlan
+from firesteel.spark.level_plan import LevelPlans
 from firesteel.spark.levels import MapRows, no_rows
 from firesteel.spark.own_thread import InOwnThread
 from firesteel.spark.reports import Reports, report
+from firesteel.spark.session import EPOCHS, child_session
 
 _SCHEMA: Final = StructType(
     [
@@ -59,11 +60,12 @@ _BATCH_BYTES: Final = 1024 * 1024
 
 
 class Epochs:
-    """Runs the epochs of a job in a session, each as one Spark job."""
+    """Runs the epochs of jobs, each as one Spark job, in a session of their own beside *parent*."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-        self._plans: dict[tuple[int, ...], LevelPlan] = {}
+    def __init__(self, parent: SparkSession) -> None:
+        self.parent = parent
+        self.session = child_session(parent, EPOCHS)
+        self._plans = LevelPlans(self.session, _SCHEMA, _ORDER)
 
     def run(
         self,
@@ -80,17 +82,10 @@ class Epochs:
             _level(level, consumers, beside)
             for level, consumers in zip(levels, [*parallelism[1:], 0], strict=True)
         ]
-        answers = self._plan(parallelism).run(tasks)
+        answers = self._plans.run(tasks, parallelism)
         kinds, bodies = answers.column("kind").to_pylist(), answers.column("body").to_pylist()
         found = [pickle.loads(b) for k, b in zip(kinds, bodies, strict=True) if k != RowKind.DATA]
         return found if reports is None else [*found, *reports.take()]
-
-    def _plan(self, parallelism: Sequence[int]) -> LevelPlan:
-        """The last one: a job that is rescaled does not go back and forth."""
-        key = tuple(parallelism)
-        if key not in self._plans:
-            self._plans = {key: LevelPlan(self._session, parallelism, _SCHEMA, _ORDER)}
-        return self._plans[key]
 
 
 def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:

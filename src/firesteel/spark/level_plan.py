@@ -1,7 +1,8 @@
-"""The plan of a job's epochs: made by Spark's planner for the first one, copied for those that follow.
+"""The plans of epochs: made by Spark's planner for the first one of a shape, copied for those that follow.
 
-An epoch is a Spark job of the same shape as the one before, with other functions. To plan it anew takes the
-JVM longer than to run the tasks of a small one: each step of a plan is analysed with all steps before it.
+An epoch is a Spark job of the same shape as the one before, with other functions, and so are those of other
+jobs with as many levels and tasks. To plan it anew takes the JVM longer than to run the tasks of a small one:
+each step of a plan is analysed with all steps before it.
 
 Which classes the operators of Spark have, and with which parts, is internal to Spark. No other module but
 ``pipelined.py`` knows of it.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,48 +23,64 @@ from pyspark.sql.types import StructType
 from firesteel.spark.jvm import CALLS
 from firesteel.spark.levels import MapRows, frame_of
 
+_SHAPES: Final = 32  # that are kept: a job has one, and another one when it is rescaled
 
-class LevelPlan:
-    """Runs levels of tasks: ``frame_of`` with other functions each time.
 
-    :param widths: how many tasks each level has.
+class LevelPlans:
+    """Runs levels of tasks in a session, for any number of jobs at once: ``frame_of`` with other functions
+    each time.
+
     :param order: columns by which the rows of a task are sorted.
     """
 
-    def __init__(
-        self, session: SparkSession, widths: Sequence[int], schema: StructType, order: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, session: SparkSession, schema: StructType, order: Sequence[str] = ()) -> None:
         self._session = session
-        self._shape = widths, schema, order
-        self._planned: Any = None  # the DataFrame of the first run
-        self._copies: _Copies | None = None
+        self._shape = schema, order
+        self._copies: dict[tuple[int, ...], _Copies] = {}  # by the widths of levels
 
-    def run(self, tasks: Sequence[MapRows]) -> pa.Table:
-        """The rows of the last level. What they have written for each other is removed behind them."""
-        if self._copies is None and self._planned is not None:
-            self._copies = _Copies(self._planned, self._shape[1])
-        if self._copies is not None and self._copies.levels == len(tasks):
-            return self._copies.run(tasks)
-        self._planned = frame_of(self._session, tasks, *self._shape)
-        return self._planned.toArrow()
+    def run(self, tasks: Sequence[MapRows], widths: Sequence[int]) -> pa.Table:
+        """The rows of the last level. What they have written for each other is removed behind them.
+
+        :param widths: how many tasks each level has.
+        """
+        key = tuple(widths)
+        copies = self._copies.get(key)
+        if copies is not None and copies.levels == len(tasks):
+            return copies.run(tasks)
+        frame = frame_of(self._session, tasks, widths, *self._shape)
+        rows = frame.toArrow()
+        if copies is None:
+            while len(self._copies) >= _SHAPES:
+                with suppress(KeyError, StopIteration):  # another thread has taken it
+                    del self._copies[next(iter(self._copies))]
+            self._copies[key] = _Copies(frame, self._shape[0])
+        return rows
 
 
 class _Copies:
-    """Runs copies of a plan, with other functions."""
+    """Runs copies of a plan that has run, with other functions."""
 
     def __init__(self, frame: Any, schema: StructType) -> None:
         self._session = session = frame.sparkSession
         self._schema = frame._jdf.schema()
+        self._functions = _Functions(session, schema)
+        # Operators ask for the session of the thread when they are made, and this thread may have none.
+        self._activate = session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
+        self._activate(session._jsparkSession)
         self._first, *operators = _operators(frame._jdf.queryExecution().executedPlan())
-        self._operators = [_OPERATORS.get(_name(operator), _Other)(operator) for operator in operators]
+        kinds = [_OPERATORS.get(_name(operator), _Other) for operator in operators]
+        self._remove_rows_of(o for o, kind in zip(operators, kinds, strict=True) if kind is _Exchange)
+        # Nothing of the plan that has run is kept: its functions and its rows belong to a job.
+        self._operators = [
+            kind(operator, self._first, self._functions.nothing)
+            for operator, kind in zip(operators, kinds, strict=True)
+        ]
         #: How many are found in the plan. Extensions of Spark may have put other operators into it.
         self.levels = sum(isinstance(operator, _Tasks) for operator in self._operators)
-        self._functions = _Functions(session, schema)
-        self._activate = session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
 
     def run(self, tasks: Sequence[MapRows]) -> pa.Table:
         own: Any = self._session._jsparkSession
-        self._activate(own)  # operators ask for the session of the thread, and this thread may have none
+        self._activate(own)
         functions = map(self._functions.made, tasks)
         plan, exchanges = self._first, []
         for operator in self._operators:
@@ -83,11 +101,14 @@ class _Copies:
 
 
 class _Other:
-    """An operator of the plan, as a pattern for those that run."""
+    """An operator of the plan, as a pattern for those that run.
 
-    def __init__(self, operator: Any) -> None:
-        self._operator = operator
-        self._children = operator.children()
+    :param child: to stand in for its own.
+    """
+
+    def __init__(self, operator: Any, child: Any, nothing: Any) -> None:
+        self._children = operator.children().updated(0, child)
+        self._operator = operator.withNewChildren(self._children)
 
     def over(self, child: Any, functions: Iterator[Any]) -> Any:
         """A new one."""
@@ -99,15 +120,19 @@ class _Exchange(_Other):
 
 
 class _Tasks:
-    """The tasks of a level."""
+    """The tasks of a level.
 
-    def __init__(self, operator: Any) -> None:
-        self._operator = operator
+    :param nothing: a function to stand in for their own.
+    """
+
+    def __init__(self, operator: Any, child: Any, nothing: Any) -> None:
         self._rest = operator.isBarrier(), operator.profile()
         self._output = operator.output()
-        udf = self._udf = operator.func()
+        udf = operator.func()
         self._name = udf.name()
         self._of_udf = udf.dataType(), udf.children(), udf.evalType(), udf.udfDeterministic(), udf.resultId()
+        self._udf = udf.copy(self._name, nothing, *self._of_udf)
+        self._operator = operator.copy(self._udf, self._output, child, *self._rest)
 
     def over(self, child: Any, functions: Iterator[Any]) -> Any:
         """A new one, with the next function."""
@@ -133,15 +158,22 @@ class _Functions:
         self._largest = jvm.PythonUtils.getBroadcastThreshold(self._context._jsc)
         pickle: Any = CloudPickleSerializer
         self._pickled: Callable[[Any], bytes] = pickle().dumps
+        self._one_at_a_time = Lock()  # PySpark has one list of broadcasts for all threads
+        self.nothing = self._of(b"", [])
 
     def made(self, task: MapRows) -> Any:
         context = self._context
         command = self._pickled((task, self._schema))
         broadcasts = []
         if len(command) > self._largest:
-            command = self._pickled(context.broadcast(command))
-            broadcasts = [variable._jbroadcast for variable in context._pickled_broadcast_vars]
-            context._pickled_broadcast_vars.clear()
+            with self._one_at_a_time:
+                command = self._pickled(context.broadcast(command))
+                broadcasts = [variable._jbroadcast for variable in context._pickled_broadcast_vars]
+                context._pickled_broadcast_vars.clear()
+        return self._of(command, broadcasts)
+
+    def _of(self, command: bytes, broadcasts: list[Any]) -> Any:
+        context = self._context
         return self._made(
             bytearray(command),
             context.environment,

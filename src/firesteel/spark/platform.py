@@ -18,6 +18,7 @@ from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archive import make_later
 from firesteel.spark.early_daemon import start_daemon
 from firesteel.spark.engine import SparkEngine
+from firesteel.spark.epoch import Epochs
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early, spark_package
 from firesteel.spark.machines import machines
@@ -49,6 +50,7 @@ class SparkPlatform:
         self._lock = threading.RLock()
         self._session: SparkSession | None = None
         self._jvm: DriverJvm | None = None
+        self._epochs: Epochs | None = None  # beside the session
         self._settings: dict[str, str] | None = None  # of a session of ours
         self._modules_of: set[str] = set()  # directories of scripts whose modules the workers were given
         self._files_of: dict[tuple[Any, ...], Configuration] = {}  # and files, by what names them
@@ -113,6 +115,15 @@ class SparkPlatform:
             if self._jvm.has_ended():
                 self._replace(self._jvm)
             return self._session
+
+    @property
+    def epochs(self) -> Epochs:
+        """Runs the epochs of all jobs beside the session that there is."""
+        with self._lock:
+            session = self.session
+            if self._epochs is None or self._epochs.parent is not session:
+                self._epochs = Epochs(session)
+            return self._epochs
 
     def _replace(self, dead: DriverJvm) -> None:
         loss = dead.loss(replaceable=self._settings is not None)

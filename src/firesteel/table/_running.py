@@ -18,7 +18,13 @@ from firesteel.program.call_site import call_site
 from firesteel.program.execution import Arrived, Arriving, get_executor
 from firesteel.program.sinks import Sink
 from firesteel.program.spark_tables import refuse_unbounded
-from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
+from firesteel.program.transformations import (
+    OneInputTransformation,
+    SinkTransformation,
+    Transformation,
+    is_single,
+    make_single,
+)
 from firesteel.sql import logical as l, physical as p, types as t
 from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.binder.inserts import sink_into
@@ -158,6 +164,8 @@ def _ended(session: Session, plan: p.Physical, name: str, writes: Sink) -> SinkT
     with env._all_or_nothing():
         rows = session.translator(plan).translate(plan)
         end = SinkTransformation(name=name, input=rows, sink=writes, created_at=call_site())
+        if is_single(rows):
+            make_single(end)
         env._add(end)
     return end
 

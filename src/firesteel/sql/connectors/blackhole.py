@@ -21,6 +21,10 @@ class BlackholeSink(Sink):
     def description(self) -> str:
         return "Blackhole"
 
+    @property
+    def is_cheap(self) -> bool:
+        return True
+
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _Writer()
 

@@ -21,6 +21,10 @@ class ColumnsCollectSink(CollectSink):
     """A collecting sink of columns: each record that comes to the program is ``columns_to_bytes`` of some
     rows."""
 
+    @property
+    def is_cheap(self) -> bool:
+        return True
+
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _Writer(context)
 

@@ -104,6 +104,10 @@ class ColumnsSource(Source):
     def description(self) -> str:
         return self.name
 
+    @property
+    def is_cheap(self) -> bool:
+        return True
+
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         if len(self.data) <= INLINE_BYTES:
             return FixedSplits([Split("columns", _Stored(self.count, self.data, None))])

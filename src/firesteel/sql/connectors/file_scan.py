@@ -70,6 +70,10 @@ class TableFilesSource(FilesSource):
     def description(self) -> str:
         return ", ".join(self.paths)
 
+    @property
+    def is_cheap(self) -> bool:
+        return True
+
     def create_reader(self) -> SourceReader:
         names = self.row.names
         in_file = tuple(names.index(c.name) for c in self.columns if c.kind == "data")

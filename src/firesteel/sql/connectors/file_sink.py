@@ -46,6 +46,10 @@ class TableFileSink(RowFileSink):
     def description(self) -> str:
         return self.base_path
 
+    @property
+    def is_cheap(self) -> bool:
+        return True
+
     def create_writer(self, context: WriterContext) -> SinkWriter:
         inner: Any = super(TableFileSink, self).create_writer(context)
         return _PartitionWriter(self, inner) if self.keys else inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from firesteel.program.sinks import Sink
-from firesteel.program.transformations import SinkTransformation, Transformation
+from firesteel.program.transformations import SinkTransformation, Transformation, is_single, make_single
 from firesteel.sql import physical as p
 
 __all__ = ["CHANGES_BY_KEY", "kinds_by_key", "sink_transformation"]
@@ -30,5 +30,7 @@ def sink_transformation(
     """Add the end of a plan to the program."""
     shown = name or f"Sink: {node.target.name.rpartition('.')[2]}"
     made = SinkTransformation(name=shown, input=rows, sink=sink, parallelism=parallelism)
+    if parallelism is None and is_single(rows):
+        make_single(made)
     environment._add(made)
     return made

@@ -30,11 +30,21 @@ def _none() -> Functions:
     return {}
 
 
+class ColumnsSpec(OperatorSpec):
+    """Of an operator that works on columns."""
+
+    __slots__ = ()
+
+    @property
+    def is_cheap(self) -> bool:
+        return not getattr(self, "functions", None)
+
+
 # ---- borders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToColumns(OperatorSpec):
+class ToColumns(ColumnsSpec):
     """Objects to columns: Row, tuple, list, dict, named tuple, object; of one column also the bare value. A
     value that is a DataFrame, an Arrow table or batch, or ``Columns`` stands for all of its rows.
 
@@ -49,7 +59,7 @@ class ToColumns(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToRows(OperatorSpec):
+class ToRows(ColumnsSpec):
     """Columns to Row objects with the names of *input*.
 
     :param kinds: rows have their kind; False: a row that is not an INSERT fails the job.
@@ -67,7 +77,7 @@ class ToRows(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calc(OperatorSpec):
+class Calc(ColumnsSpec):
     """Filter, then project. ``condition`` None: all rows."""
 
     input: RowType
@@ -78,7 +88,7 @@ class Calc(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expand(OperatorSpec):
+class Expand(ColumnsSpec):
     """Each row once for each of *projections* (GROUPING SETS, distinct split)."""
 
     input: RowType
@@ -88,7 +98,7 @@ class Expand(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlate(OperatorSpec):
+class Correlate(ColumnsSpec):
     """Each row with each row that a table function (UNNEST too) gives for it: input columns, then the
     function's.
 
@@ -107,7 +117,7 @@ class Correlate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatermarkAssigner(OperatorSpec):
+class WatermarkAssigner(ColumnsSpec):
     """``expression`` over each row is a watermark of the stream; those of the input are dropped, but for the
     end.
 
@@ -122,7 +132,7 @@ class WatermarkAssigner(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MiniBatchAssigner(OperatorSpec):
+class MiniBatchAssigner(ColumnsSpec):
     """Lets a watermark pass in each interval: by processing time (*event_time* False: the watermark is the
     time itself), or those of the input, thinned out."""
 
@@ -131,12 +141,12 @@ class MiniBatchAssigner(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropUpdateBefore(OperatorSpec):
+class DropUpdateBefore(ColumnsSpec):
     input: RowType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConstraintEnforcer(OperatorSpec):
+class ConstraintEnforcer(ColumnsSpec):
     """What a sink demands of rows.
 
     :param not_null: columns that must not be null; types within columns count too (NOT NULL fields and
@@ -161,7 +171,7 @@ class ConstraintEnforcer(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangelogNormalize(OperatorSpec):
+class ChangelogNormalize(ColumnsSpec):
     """An upsert stream (or one with repeated rows) becomes a full changelog by key; keyed by ``keys``.
 
     :param condition: rows that do not fulfil it are as if they were deleted. :param in_time: rows stay before
@@ -180,7 +190,7 @@ class ChangelogNormalize(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkUpsertMaterialize(OperatorSpec):
+class SinkUpsertMaterialize(ColumnsSpec):
     """Keyed by the primary key of a sink: of several rows of a key the last one counts, and its retraction
     brings the one before back.
 
@@ -197,7 +207,7 @@ class SinkUpsertMaterialize(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupAggregate(OperatorSpec):
+class GroupAggregate(ColumnsSpec):
     """GROUP BY without windows; keyed by ``keys``. Output: the key columns, then one for each call.
 
     :param retracts: the input has rows other than INSERT and UPDATE_AFTER of an upsert.
@@ -229,7 +239,7 @@ class GroupAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalGroupAggregate(OperatorSpec):
+class LocalGroupAggregate(ColumnsSpec):
     """The first phase of a GROUP BY in two, before the exchange. Output: the key columns, then the parts of
     the calls (``operators/partials.py``), a row for each key and bundle."""
 
@@ -247,7 +257,7 @@ class LocalGroupAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalGroupAggregate(OperatorSpec):
+class GlobalGroupAggregate(ColumnsSpec):
     """The second phase, behind the exchange. Output: the key columns, then one for each call.
 
     :param keys: key columns of the input, which is the output of the first phase.
@@ -272,7 +282,7 @@ class GlobalGroupAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTableAggregate(OperatorSpec):
+class GroupTableAggregate(ColumnsSpec):
     """A table aggregate function of the user; keyed by ``keys``. Output: key columns, then the function's
     rows.
 
@@ -311,7 +321,7 @@ class TimeWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowTableFunction(OperatorSpec):
+class WindowTableFunction(ColumnsSpec):
     """TUMBLE, HOP or CUMULATE without an aggregate: input columns, window_start, window_end, window_time."""
 
     input: RowType
@@ -320,7 +330,7 @@ class WindowTableFunction(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionTableFunction(OperatorSpec):
+class SessionTableFunction(ColumnsSpec):
     """The same of SESSION; keyed by ``keys``, the columns of PARTITION BY."""
 
     input: RowType
@@ -330,7 +340,7 @@ class SessionTableFunction(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAggregate(OperatorSpec):
+class WindowAggregate(ColumnsSpec):
     """GROUP BY of a windowing TVF, or of an old window; keyed by ``keys``. Output: key columns, calls, then
     ``properties``: some of "start", "end", "time", "rowtime", "proctime" in the order asked for.
 
@@ -353,7 +363,7 @@ class WindowAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sort(OperatorSpec):
+class Sort(ColumnsSpec):
     """ORDER BY of a bounded input, at its end; parallelism 1."""
 
     input: RowType
@@ -361,14 +371,14 @@ class Sort(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinalRows(OperatorSpec):
+class FinalRows(ColumnsSpec):
     """The rows of a bounded input that are left when all changes are over, at its end."""
 
     input: RowType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TemporalSort(OperatorSpec):
+class TemporalSort(ColumnsSpec):
     """ORDER BY a time attribute first: rows leave when the watermark has passed them, or at the end of the
     millisecond of processing time; parallelism 1. ``order`` is what follows the time attribute."""
 
@@ -379,7 +389,7 @@ class TemporalSort(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rank(OperatorSpec):
+class Rank(ColumnsSpec):
     """ROW_NUMBER (or, in batch, RANK, DENSE_RANK) of rows of a key between ``start`` and ``end``, both
     inclusive; keyed by ``keys``. ORDER BY ... LIMIT is one without keys. Output: input columns, then the
     number if asked for.
@@ -405,7 +415,7 @@ class Rank(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit(OperatorSpec):
+class Limit(ColumnsSpec):
     """LIMIT of a bounded input in batch mode."""
 
     input: RowType
@@ -414,7 +424,7 @@ class Limit(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deduplicate(OperatorSpec):
+class Deduplicate(ColumnsSpec):
     """The first or last row of a key by its time attribute; keyed by ``keys``.
 
     :param time: the rowtime column; None: processing time, so the order of arrival.
@@ -438,7 +448,7 @@ class Deduplicate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverAggregate(OperatorSpec):
+class OverAggregate(ColumnsSpec):
     """Calls over a frame; keyed by ``keys``. Output: input columns, then one for each call.
 
     :param time: the time attribute that orders rows; None: ``order`` does (non-time OVER).
@@ -466,7 +476,7 @@ class OverAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join(OperatorSpec):
+class Join(ColumnsSpec):
     """A regular join. Output: left columns, then right ones (SEMI, ANTI: left ones).
 
     :param kind: INNER, LEFT, RIGHT, FULL, SEMI, ANTI.
@@ -498,7 +508,7 @@ class Join(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeIntervalJoin(OperatorSpec):
+class TimeIntervalJoin(ColumnsSpec):
     """An interval join: ``lower_ms <= left time - right time <= upper_ms``."""
 
     left: RowType
@@ -518,7 +528,7 @@ class TimeIntervalJoin(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowJoin(OperatorSpec):
+class WindowJoin(ColumnsSpec):
     """Rows of the same window and key. ``left_end``, ``right_end``: the columns of window_end."""
 
     left: RowType
@@ -536,7 +546,7 @@ class WindowJoin(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowRank(OperatorSpec):
+class WindowRank(ColumnsSpec):
     """ROW_NUMBER within each window; keyed by ``keys``. ``end_column``: the column of window_end.
     Deduplication is one with end 1. ``latest_first``: of rows that are equal in order, the one that came last
     is the first."""
@@ -554,7 +564,7 @@ class WindowRank(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TemporalJoin(OperatorSpec):
+class TemporalJoin(ColumnsSpec):
     """Left rows with the version of the right one at their time.
 
     :param left_time: None: processing time; else the rowtime, as ``right_time``.
@@ -575,7 +585,7 @@ class TemporalJoin(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoin(OperatorSpec):
+class LookupJoin(ColumnsSpec):
     """Left rows with what a connector finds for them; one input, not keyed.
 
     :param lookup: an object of the connector: ``open()``, ``lookup(list of keys) -> list of lists of row
@@ -597,6 +607,10 @@ class LookupJoin(OperatorSpec):
     right_projection: tuple[Expression, ...] | None = None
     options: LookupOptions = field(default_factory=LookupOptions)
     functions: Functions = field(default_factory=_none)
+
+    @property
+    def is_cheap(self) -> bool:
+        return False
 
 
 # ---- the table of kinds

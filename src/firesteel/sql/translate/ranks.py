@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from firesteel.common.options import table as options
-from firesteel.program.transformations import Transformation
+from firesteel.program.transformations import Transformation, make_single
 from firesteel.sql import physical as p
 from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators import specs
@@ -68,7 +68,7 @@ def sort_limit(run: Translator, node: p.SortLimit) -> Transformation:
 def limit(run: Translator, node: p.Limit) -> Transformation:
     if run.context.batch:
         made = run.one(node, specs.Limit(input=node.input.row, offset=node.offset, fetch=node.fetch))
-        made.parallelism, made.max_parallelism, made.non_parallel = 1, 1, True
+        make_single(made)
         return made
     spec = specs.Rank(
         input=node.input.row,

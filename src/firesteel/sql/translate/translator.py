@@ -21,6 +21,8 @@ from firesteel.program.transformations import (
     Transformation,
     TwoInputTransformation,
     UnionTransformation,
+    is_single,
+    make_single,
 )
 from firesteel.sql import physical as p
 from firesteel.sql.async_options import with_options
@@ -136,12 +138,14 @@ class Translator:
     def add(
         self, made: Transformation, node: p.Physical, single: bool = False, name: str | None = None
     ) -> Transformation:
-        if single:
-            made.parallelism, made.max_parallelism, made.non_parallel = 1, 1, True
-        elif made.parallelism is None and not isinstance(made, UnionTransformation | PartitionTransformation):
-            parallelism = int(self.context.get(options.DEFAULT_PARALLELISM) or -1)
-            if parallelism > 0:
-                made.parallelism = parallelism
+        if not isinstance(made, UnionTransformation | PartitionTransformation) and made.parallelism is None:
+            # As in Flink, only an exchange leads to more subtasks again.
+            if single or (made.inputs and all(map(is_single, made.inputs))):
+                make_single(made)
+            else:
+                parallelism = int(self.context.get(options.DEFAULT_PARALLELISM) or -1)
+                if parallelism > 0:
+                    made.parallelism = parallelism
         if made.created_at is None:
             made.created_at = call_site()
         self.give_uid(made, node, name or node.name)
