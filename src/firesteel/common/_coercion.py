@@ -106,6 +106,14 @@ def untouched(type_info: TypeInformation | None) -> type | None:
     return _UNTOUCHED.get(type_info._basic_type) if isinstance(type_info, BasicTypeInfo) else None
 
 
+def never_changes(type_info: TypeInformation | None) -> bool:
+    """Whether nobody can change a value of a type."""
+    type_info = _unwrapped(type_info)
+    if isinstance(type_info, TupleTypeInfo):
+        return all(map(never_changes, type_info.get_field_types()))
+    return untouched(type_info) is not None
+
+
 def _unwrapped(type_info: TypeInformation | None) -> TypeInformation | None:
     while isinstance(type_info, ExternalTypeInfo):
         type_info = type_info._type_info

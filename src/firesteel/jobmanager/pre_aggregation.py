@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from firesteel.common._coercion import never_changes
 from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.graph.job_graph import JobGraph
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.combining import combining_of
-from firesteel.runtime.program import OperatorProgram, PreAggregation, VertexProgram
+from firesteel.runtime.program import OperatorProgram, OutEdge, PreAggregation, VertexProgram
 
 
 def pre_aggregated(vertices: tuple[VertexProgram, ...], batch: bool) -> tuple[VertexProgram, ...]:
@@ -34,10 +35,18 @@ def pre_aggregated(vertices: tuple[VertexProgram, ...], batch: bool) -> tuple[Ve
         replace(
             vertex,
             operators=tuple(_receiver(o) if o.uid in receivers else o for o in vertex.operators),
-            outputs=tuple(replace(e, pre_aggregation=by_edge.get(e.edge)) for e in vertex.outputs),
+            outputs=tuple(
+                _producer(vertex, e, by_edge[e.edge]) if e.edge in by_edge else e for e in vertex.outputs
+            ),
         )
         for vertex in vertices
     )
+
+
+def _producer(vertex: VertexProgram, edge: OutEdge, what: PreAggregation) -> OutEdge:
+    types = {operator.uid: operator.output_type for operator in vertex.operators}
+    sent = never_changes(types[edge.operator]) and edge.tag is None
+    return replace(edge, pre_aggregation=replace(what, never_change=sent))
 
 
 def _is_served(operator: OperatorProgram, by_key: bool, batch: bool) -> bool:

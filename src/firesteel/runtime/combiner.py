@@ -127,13 +127,14 @@ class Holder:
 
     def __init__(self, what: PreAggregation) -> None:
         self._user_code = UserCode(what.operator.name, what.operator.uid)
+        self._copies = _themselves if what.never_change else _copies
         combining = combining_of(what.operator.spec)
         assert combining is not None
         self._step = method_of(combining.contents(what.operator.spec).function, "reduce")
         self.drop()
 
     def drop(self) -> None:
-        self._values: dict[Hashable, Any] = {}
+        self._values: dict[Hashable, list[Any]] = {}  # in a list of one: a key is looked up once
         self._keys: dict[Hashable, Any] = {}  # of those that are not canonical
         self._stamps: dict[Hashable, int] = {}
         self._bytes = 0  # of the elements that have come, about: what a function keeps of them is not known
@@ -154,39 +155,46 @@ class Holder:
             self._keys.update(zip(reversed(canon), reversed(keys), strict=True))
         with self._user_code:  # the function is the receiving operator's
             if stamps is None:
-                self._fold(_copies(values), canon)
+                self._fold(self._copies(values), canon)
             else:
-                self._fold_by_time(_copies(values), stamps, canon)
+                self._fold_by_time(self._copies(values), stamps, canon)
 
     def _fold(self, values: list[Any], canon: list[Any]) -> None:  # hot
         held, step = self._values, self._step
+        known = held.get
         for group, value in zip(canon, values, strict=True):
-            if group in held:
-                held[group] = step(held[group], value)
+            cell = known(group)
+            if cell is None:
+                held[group] = [value]
             else:
-                held[group] = value
+                cell[0] = step(cell[0], value)
 
     def _fold_by_time(self, values: list[Any], stamps: Sequence[int], canon: list[Any]) -> None:  # hot
         """The earliest element stays the first argument: some reduces keep fields of it."""
         held, known, step = self._values, self._stamps, self._step
         for group, value, stamp in zip(canon, values, stamps, strict=True):
-            if group not in held:
-                held[group], known[group] = value, stamp
+            cell = held.get(group)
+            if cell is None:
+                held[group], known[group] = [value], stamp
             elif stamp < known[group]:
-                held[group], known[group] = step(value, held[group]), stamp
+                cell[0], known[group] = step(value, cell[0]), stamp
             else:
-                held[group] = step(held[group], value)
+                cell[0] = step(cell[0], value)
 
     def take(self) -> tuple[list[Any], Stamps, list[Any], list[Any]]:
         """Values, timestamps, keys and canonical keys as they travel. A value has the earliest timestamp of
         its elements."""
         canon = list(self._values)
-        values = list(self._values.values())
+        values = [value for (value,) in self._values.values()]
         known = self._keys
         keys = [known.get(key, key) for key in canon] if known else canon
         stamps = list(map(self._stamps.__getitem__, canon)) if self._stamps else None
         self.drop()
         return values, stamps, keys, canon
+
+
+def _themselves(values: list[Any]) -> list[Any]:
+    return values
 
 
 def _copies(values: list[Any]) -> list[Any]:

@@ -49,10 +49,12 @@ class PreAggregation:
     """Elements are aggregated before they travel, for the operator that reads them.
 
     ``by_time``: in the order of their timestamps, which is that of the operator in BATCH mode.
+    ``never_change``: they are of a type that nobody can change values of.
     """
 
     operator: OperatorProgram  # of a window, or of a reduce
     by_time: bool
+    never_change: bool = False
 
 
 @quick_pickle

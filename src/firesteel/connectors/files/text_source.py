@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from firesteel.connectors.files.file_bytes import check_encoding, has_plain_line_ends
 from firesteel.connectors.files.line_blocks import (
@@ -25,6 +26,9 @@ from firesteel.program.sources import (
     SourceReader,
     SplitEnumerator,
 )
+
+#: Of long lines fewer come at once: what is made of them, word by word, should stay in the caches of a core.
+_CHUNK_BYTES: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,11 @@ def _read_lines(opened: OpenText, range_: ReadRange) -> Chunks:  # hot
         lines = split_lines(block, encoding)
         texts, start, offset = lines.texts, 0, 0
         count = min(len(texts), records)
+        most = CHUNK_RECORDS
+        if lines.one_to_one:  # else the end of each chunk has to be looked for
+            most = max(1, min(most, _CHUNK_BYTES * len(texts) // max(1, len(block))))
         while start < count:
-            take = min(CHUNK_RECORDS, count - start)
+            take = min(most, count - start)
             offset = lines.offset_after(start, offset, take)
             end = last and start + take == len(texts)
             values = texts if take == len(texts) else texts[start : start + take]
