@@ -7,8 +7,8 @@ transformations of the nodes. The names of the classes are those that Flink's pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
@@ -90,6 +90,22 @@ def walk(node: Physical) -> Iterator[Physical]:
         yield current
 
     return visit(node)
+
+
+def rewritten(roots: Sequence[Physical], change: Callable[[Physical], Physical]) -> list[Physical]:
+    """The plans with each node replaced by what *change* makes of it, inputs first; each once, so parts that
+    plans share stay shared."""
+    done: dict[int, Physical] = {}
+
+    def visit(node: Physical) -> Physical:
+        found = done.get(id(node))
+        if found is None:
+            inputs = tuple(map(visit, node.inputs))
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            found = done[id(node)] = change(node if same else replace(node, inputs=inputs))
+        return found
+
+    return list(map(visit, roots))
 
 
 # ---------------------------------------------------------------- where rows come from

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -15,19 +16,37 @@ from firesteel.sql.expression_text import (
 )
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef
 
-__all__ = ["changelog_mode", "describe", "draw", "plan_text"]
+__all__ = ["changelog_mode", "describe", "draw", "execution_texts", "plan_text"]
 
 Text = Callable[[Expression, Callable[[int], str]], str]
 
 
-def plan_text(root: p.Physical, changelog: bool = False, execution: bool = False) -> str:
-    """The tree of a plan. :param execution: as execution plans show expressions."""
-    text = infix_text if execution else expression_text
+def plan_text(root: p.Physical, changelog: bool = False) -> str:
+    """The tree of a plan."""
+    return draw(root, lambda node: describe(node, changelog=changelog), lambda node: node.inputs)
 
-    def line(node: Any) -> str:
-        return describe(node, text, changelog)
 
-    return draw(root, line, lambda node: node.inputs)
+def execution_texts(roots: Sequence[p.Physical]) -> list[str]:
+    """The trees of the plans of one job, with expressions as they are computed. What several nodes read is
+    shown once, with a number that is named in the other places."""
+    nodes = {id(node): node for root in roots for node in p.walk(root)}
+    readers = Counter(id(child) for node in nodes.values() for child in node.inputs)
+    numbers: dict[int, int] = {}
+    shown: set[int] = set()
+
+    def line(node: p.Physical) -> str:
+        number = "" if readers[id(node)] < 2 else numbers.setdefault(id(node), len(numbers) + 1)
+        if id(node) in shown:
+            return f"Reused(reference_id=[{number}])"
+        return describe(node, infix_text) + (f"(reuse_id=[{number}])" if number else "")
+
+    def below(node: p.Physical) -> Sequence[p.Physical]:
+        inputs = () if id(node) in shown else node.inputs
+        if readers[id(node)] > 1:
+            shown.add(id(node))
+        return inputs
+
+    return [draw(root, line, below) for root in roots]
 
 
 def draw(root: Any, line: Callable[[Any], str], children: Callable[[Any], Sequence[Any]]) -> str:

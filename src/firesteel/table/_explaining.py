@@ -10,7 +10,7 @@ from firesteel.program.transformations import Transformation
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.logical_text import logical_text
-from firesteel.sql.plan_text import describe, plan_text
+from firesteel.sql.plan_text import describe, execution_texts, plan_text
 from firesteel.sql.translate import Program, Translator
 from firesteel.table.explain_detail import ExplainDetail
 
@@ -20,13 +20,13 @@ __all__ = ["explain"]
 def explain(session: Any, nodes: Sequence[l.Node], details: Sequence[ExplainDetail] = ()) -> str:
     """As Flink explains a query or several sinks."""
     changelog = ExplainDetail.CHANGELOG_MODE in details
-    plans = [session.physical(node) for node in nodes]
+    plans = session.physical_of(nodes)
     parts = ["== Abstract Syntax Tree =="]
     parts += [logical_text(n) for n in nodes]
     parts += ["", "== Optimized Physical Plan =="]
     parts.append("\n\n".join(plan_text(plan, changelog) for plan in plans))
     parts += ["", "== Optimized Execution Plan =="]
-    parts.append("\n\n".join(plan_text(plan, execution=True) for plan in plans))
+    parts.append("\n\n".join(execution_texts(plans)))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts += ["", "== Physical Execution Plan ==", execution_json(session, plans)]
     return "\n".join(parts) + "\n"

@@ -202,7 +202,7 @@ def targeted(session: Session, sink: l.Sink) -> l.Sink:
 
 def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
     """Add the plans of all sinks to the program of the environment."""
-    plans = [session.physical(sink) for sink in sinks]
+    plans = session.physical_of(sinks)
     translator = session.translator(*plans)
     with session.environment._all_or_nothing():
         for sink, plan in zip(sinks, plans, strict=True):

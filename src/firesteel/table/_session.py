@@ -3,6 +3,7 @@ job."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from firesteel.common.configuration import Configuration
@@ -17,6 +18,7 @@ from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.parser.dialect import parse_query
 from firesteel.sql.planner import plan
 from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.planner.shared import together
 from firesteel.sql.rules.optimize import optimize
 from firesteel.sql.session import session_zone
 from firesteel.sql.translate import Translator
@@ -85,7 +87,11 @@ class Session:
 
     def physical(self, node: l.Node) -> p.Physical:
         """The physical plan of a query or a sink."""
-        return plan(self.optimized(node), self.planning)
+        return self.physical_of([node])[0]
+
+    def physical_of(self, nodes: Sequence[l.Node]) -> list[p.Physical]:
+        """The physical plans of several queries or sinks, which are one job."""
+        return together([plan(self.optimized(node), self.planning) for node in nodes], self.planning)
 
     def translator(self, *roots: p.Physical) -> Translator:
         """Return what adds operators for plans to the program of the environment."""

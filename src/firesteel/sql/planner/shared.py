@@ -1,40 +1,45 @@
-"""Equal parts of a plan become one (Flink: ``SubplanReuser``)."""
+"""Equal parts of plans become one (Flink: ``SubplanReuser``), and so do scans of one table that read other
+columns of it (Flink: ``ScanReuser``)."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from firesteel.common.options import table as options
 from firesteel.sql import physical as p
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, walk
 from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.planner.wider_scans import with_wider_scans
 
-__all__ = ["with_shared_parts"]
+__all__ = ["together", "with_shared_parts"]
 
 _TRAITS: Final = frozenset(("inputs", "kinds", "update", "source"))
 
 
 def with_shared_parts(root: p.Physical, context: PlannerContext) -> p.Physical:
     """The same plan, in which equal nodes over equal inputs are the same object."""
+    return _shared([root], context)[0] if context.get(options.REUSE_SUB_PLAN) else root
+
+
+def together(plans: Sequence[p.Physical], context: PlannerContext) -> list[p.Physical]:
+    """The same plans, with all traits, of one job: a table is read once for all of them, and what they have
+    in common is computed once."""
     if not context.get(options.REUSE_SUB_PLAN):
-        return root
+        return list(plans)
+    scanned = with_wider_scans(plans) if context.get(options.REUSE_SOURCE) else plans
+    return _shared(scanned, context)
+
+
+def _shared(plans: Sequence[p.Physical], context: PlannerContext) -> list[p.Physical]:
     known: dict[Any, p.Physical] = {}
-    done: dict[int, p.Physical] = {}
 
-    def visit(node: p.Physical) -> p.Physical:
-        if id(node) in done:
-            return done[id(node)]
-        inputs = tuple(visit(i) for i in node.inputs)
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made = node if same else replace(node, inputs=inputs)
-        key = _digest(made, context)
-        if key is not None:
-            made = known.setdefault(key, made)
-        done[id(node)] = made
-        return made
+    def made(node: p.Physical) -> p.Physical:
+        key = _digest(node, context)
+        return node if key is None else known.setdefault((key, node.kinds, node.update), node)
 
-    return visit(root)
+    return p.rewritten(plans, made)
 
 
 def _digest(node: p.Physical, context: PlannerContext) -> Any:

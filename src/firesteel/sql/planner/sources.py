@@ -17,7 +17,7 @@ from firesteel.sql.types import RowType
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
 
-__all__ = ["scan", "watermark_assigner"]
+__all__ = ["pushed_texts", "scan", "watermark_assigner"]
 
 
 def scan(planner: Planner, node: l.Scan) -> p.Physical:
@@ -52,7 +52,7 @@ def scan(planner: Planner, node: l.Scan) -> p.Physical:
             source=reader,
             columns=wanted,
             predicates=predicates,
-            pushed=_pushed(wanted, table, reader, predicates, row),
+            pushed=pushed_texts(wanted, table, reader, predicates, row),
             hints=node.hints,
         )
     made = _normalized(planner, read, table, mode)
@@ -68,7 +68,7 @@ def _with_key(columns: tuple[int, ...], table: Any, mode: frozenset[str]) -> tup
     return (*columns, *(i for c in key.columns if (i := names.index(c)) not in columns))
 
 
-def _pushed(
+def pushed_texts(
     columns: tuple[int, ...], table: Any, reader: Any, predicates: Any, row: RowType
 ) -> tuple[str, ...]:
     """What plans say was given to the source."""
