@@ -17,6 +17,7 @@ from firesteel.runtime.batch import MAX_WATERMARK, Mark
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import TwoInputColumnsOperator
+from firesteel.sql.operators.due_keys import NEVER
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.marked_rows import MarkedRows
 from firesteel.sql.operators.pairs import Pairs, null_keys, taken
@@ -171,17 +172,13 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
     def next_timer_ms(self) -> int | None:
         if self.spec.event_time or self.ended or not any(self._outer):
             return None
-        due: list[int] = []
-        for side, own in enumerate(self._sides):
-            for name, key in own.all():
-                inners: Any = own.rows.of(name, key)
-                due += [inner[0] + self._reach[side][1] + 1 for inner in inners]
-        return min(due, default=None)
+        firsts = [(own.first_ms, reach) for own, (_, reach) in zip(self._sides, self._reach, strict=True)]
+        return min((first + reach + 1 for first, reach in firsts if first != NEVER), default=None)
 
     def _expire(self, now: int) -> None:
         """Remove rows that nobody can meet any more."""
         if self.spec.event_time and now < MAX_WATERMARK:
-            # A look at all keys: not for each small step.
+            # A look at all rows of keys that have one to remove: not for each small step.
             step = max(1, (self.spec.upper_ms - self.spec.lower_ms) // 2)
             if not any(self._outer) and now < self._looked + step:
                 return
@@ -189,12 +186,13 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
         for side, own in enumerate(self._sides):
             limit = now - self._reach[side][1] - 1 if now < MAX_WATERMARK else MAX_WATERMARK
             lonely: list[bytes] = []
-            for name, key in own.all():
+            for name, key in own.up_to(limit):
                 held: Any = own.rows.of(name, key)
                 for inner in sorted(inner for inner in held if inner[0] <= limit):
                     body, mark = held[inner]
                     if not mark:
                         lonely.append(body)
                     own.rows.remove(name, inner)
+                own.again(name, key)
             if lonely and self._outer[side]:
                 self._emit_alone(side, Columns(own.codec.decode(lonely), len(lonely)))

@@ -8,6 +8,7 @@ kept that a later row may still ask for.
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import TwoInputColumnsOperator
 from firesteel.sql.operators.changelogs import LastRows
+from firesteel.sql.operators.due_keys import DueKeys
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.marked_rows import MarkedRows
 from firesteel.sql.operators.pairs import Pairs, taken
@@ -28,7 +30,6 @@ from firesteel.state.backend import OperatorState
 __all__ = ["TemporalJoinOperator"]
 
 Array = np.ndarray[Any, Any]
-_FAR = 2**63 - 1
 
 
 class TemporalJoinOperator(TwoInputColumnsOperator):
@@ -39,7 +40,9 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
         self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
         self._event_time = spec.left_time is not None
         self._keys = (spec.left_keys, spec.right_keys)
-        self._next = _FAR  # no row of the left waits for less
+        #: Keys with several versions, by when some of them go. Of those that another process has learned this
+        #: one knows nothing: they go when the key gets its next version.
+        self._several = DueKeys()
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
@@ -58,7 +61,6 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
         if self._event_time:
             self._left.begin_epoch(self.state.core.sequence)
             self._right.begin_epoch(self.state.core.sequence)
-            self._next = -_FAR  # not known: look once
 
     def run(self, columns: Columns, input_index: int) -> None:
         keyed = KeyedRows.of(columns, self._keys[input_index])
@@ -80,7 +82,6 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
         for row, (time, body) in enumerate(zip(times.tolist(), bodies, strict=True)):
             name, key = keyed.segments.names[index[row]], keyed.segments.keys[index[row]]
             self._left.add(name, key, time, body, kinds[row])
-        self._next = min(self._next, int(times.min()))
 
     def _learn(self, keyed: KeyedRows) -> None:
         """A version is found by its time; of two of one time the last one counts, and what it replaces does
@@ -95,21 +96,21 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
             if kinds[row] == UPDATE_BEFORE:
                 continue
             name, key = keyed.segments.names[index[row]], keyed.segments.keys[index[row]]
-            versions.of(name, key)
+            known = versions.of(name, key)
             versions.put(name, time, (body, kinds[row]))
+            if len(known) > 1:
+                self._several.put(name, key, time)
 
     def advance(self, watermark: int) -> None:
-        if not self._event_time or watermark < self._next:
+        if not self._event_time:
             return
         out: list[tuple[int, bytes, bytes | None]] = []
-        self._next = _FAR
-        for name, key in self._left.all():
-            waiting: Any = self._left.rows.of(name, key)
-            due = sorted((inner for inner in waiting if inner[0] <= watermark), key=lambda inner: inner[1])
-            rest = min((inner[0] for inner in waiting if inner[0] > watermark), default=_FAR)
-            self._next = min(self._next, rest)
-            if due:
+        if watermark >= self._left.first_ms:
+            for name, key in self._left.up_to(watermark):
+                waiting: Any = self._left.rows.of(name, key)
+                due = sorted((at for at in waiting if at[0] <= watermark), key=itemgetter(1))
                 self._meet(name, key, waiting, due, out)
+                self._left.again(name, key)
         self._forget(watermark)
         self._emit(out)
 
@@ -127,11 +128,12 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
 
     def _forget(self, watermark: int) -> None:
         """Of the versions up to the watermark the newest one alone is still asked for."""
-        for name, key in self._right.all():
+        for name, key in self._several.take(watermark):
             versions: Any = self._right.rows.of(name, key)
+            for time in sorted(time for time in versions if time <= watermark)[:-1]:
+                self._right.rows.remove(name, time)
             if len(versions) > 1:
-                for time in sorted(time for time in versions if time <= watermark)[:-1]:
-                    self._right.rows.remove(name, time)
+                self._several.put(name, key, sorted(versions)[1])
 
     def _emit(self, found: list[tuple[int, bytes, bytes | None]]) -> None:
         if not found:
