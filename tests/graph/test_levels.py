@@ -35,7 +35,7 @@ def test_the_window_program_has_three_levels() -> None:
     assert [r.kind for r in plan.routes] == [EXCHANGE, EXCHANGE]
 
 
-@pytest.mark.row("S-BATCH-07")
+@pytest.mark.row("S-BATCH-07", "S-PERF-09")
 def test_a_map_only_job_has_one_level_and_no_exchange() -> None:
     p = Program()
     p.sink(p.op("m", p.source()))
