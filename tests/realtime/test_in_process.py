@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.common.watermark_strategy import TimestampAssigner
-from firesteel.connectors.base import SinkWriter, WriterContext
+from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
@@ -526,6 +527,56 @@ def test_a_record_waits_in_a_sink_if_it_has_not_waited_in_a_buffer(
             (stream.key_by(lambda n: n).process(Count()) if keyed else stream).sink_to(CollectingSink())
             env.execute()
             assert set(told) == {expected}
+
+
+@dataclass(frozen=True)
+class Holding(Sink):
+    """Holds records back until its writer is flushed."""
+
+    interval_ms: float | None
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return HoldingWriter(self.interval_ms)
+
+
+class HoldingWriter(SinkWriter):
+    def __init__(self, interval_ms: float | None) -> None:
+        self.interval_ms = interval_ms
+        self.held: list[Any] = []
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self.interval_ms
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self.held += values
+        for value in values:
+            note("held", value)
+
+    def flush(self, end_of_input: bool) -> None:
+        note("flushed", tuple(self.held))
+        self.held = []
+
+    def prepare_commit(self) -> list[Any]:
+        note("cut", list(notes["flushed"]))
+        return []
+
+
+@pytest.mark.parametrize("interval_ms", [20, None])
+def test_a_writer_is_flushed_by_the_clock(interval_ms: float | None) -> None:
+    """In the middle of an epoch, and at its end."""
+    clock = ManualClock(1_000_000)
+    with local_platform(lambda: Clocked(clock)):
+        env = real_time(1, clock, **{"firesteel.real-time.epoch": "1 s"})
+        numbers = generated(env, None, 1 / 3_600).union(env.from_collection([1, 2, 3], Types.LONG()))
+        numbers.sink_to(Holding(interval_ms))
+        job = submit(env)
+        wait_until(lambda: bool(notes["cut"]), lambda: (time.sleep(0.001), clock.advance(10)))
+        *before, at_the_end = notes["cut"][0]
+        assert {1, 2, 3} <= {value for flushed in [*before, at_the_end] for value in flushed}
+        assert (at_the_end == ()) is bool(before) is (interval_ms is not None)
+        job.cancel()
+        wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
 
 
 # ---- barriers

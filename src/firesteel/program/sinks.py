@@ -126,7 +126,14 @@ class SinkWriter(ABC):  # noqa: B024  # write or write_batch, whichever fits the
         return self.__element
 
     def flush(self, end_of_input: bool) -> None:
-        """Bring what is buffered to where it is safe; ``end_of_input``: nothing comes after it."""
+        """Bring what is buffered to where it is safe; ``end_of_input``: nothing comes after it. Called at the
+        end of the epoch, and before that where a record has waited for ``flush_interval_ms``."""
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        """How long a record may wait here for others in real time, where an epoch lasts for seconds and is
+        not what it waits for; None: until its epoch ends."""
+        return None
 
     def prepare_commit(self) -> list[Any]:
         """What was staged, as committables (picklable): handed to the committer when the epoch counts, and

@@ -30,6 +30,7 @@ class Batching:
     :param buffered: records buffered or in flight; at this limit ``write`` blocks.
     :param batch_bytes: bytes per request.
     :param record_bytes: bytes per record.
+    :param buffered_ms: how long a record may wait for a request to fill, in real time.
     :param fail_on_error: whether a rejected record fails the job; otherwise it is retried until it is
         accepted.
     """
@@ -40,6 +41,7 @@ class Batching:
     batch_bytes: int = 5 << 20
     record_bytes: int = 1 << 20
     fail_on_error: bool = False
+    buffered_ms: int = 5_000
 
     def check(self, most_records: int, most_bytes: int) -> None:
         """:raises ProgramError: the settings contradict each other or exceed the limits of AWS."""
@@ -105,6 +107,10 @@ class BatchWriter(SinkWriter):
             self._gathered_bytes += entry.size
             if len(self._gathered) >= batching.batch_size:
                 self._send()
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._batching.buffered_ms
 
     def flush(self, end_of_input: bool) -> None:
         self._send()

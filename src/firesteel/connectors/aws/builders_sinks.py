@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError
 from firesteel.common.serialization import SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
@@ -74,11 +73,9 @@ class _BatchingSinkBuilder:
         return self._with_number("batch_bytes", max_batch_size_in_bytes, "max_batch_size_in_bytes")
 
     def set_max_time_in_buffer_ms(self, max_time_in_buffer_ms: int) -> Self:
-        """Has no effect, and a warning says so. In Flink it is how long a record may be held before it is
-        sent; here it is sent at the end of its epoch at the latest."""
-        require_int(max_time_in_buffer_ms, "max_time_in_buffer_ms", 1, None, self._WHO)
-        tell_no_effect("set_max_time_in_buffer_ms", "records are sent with their epoch at the latest")
-        return self
+        """Set how long a record may wait for its request to fill, in real time. It is sent at the end of its
+        epoch at the latest. Default: 5,000."""
+        return self._with_number("buffered_ms", max_time_in_buffer_ms, "max_time_in_buffer_ms")
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Self:
         """Set the maximum size of a record in bytes; a larger one fails the job."""

@@ -80,6 +80,10 @@ class _BulkWriter(SinkWriter):
         if self._waiting and time.monotonic() - self._since_s >= self._interval_s:
             self._send()
 
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._sink.flush.interval_ms
+
     def flush(self, end_of_input: bool) -> None:
         if self._waiting:
             self._send()

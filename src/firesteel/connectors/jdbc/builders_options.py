@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 
@@ -98,9 +97,8 @@ class JdbcExecutionOptions:
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
-            """Has no effect, and a warning says so. In Flink it is how long a row may wait for its batch to
-            fill; here it never waits longer than its epoch."""
-            tell_no_effect("with_batch_interval_ms", "rows are sent with their epoch at the latest")
+            """Set how long a row may wait for its batch to fill, in real time; 0: until the batch is full or
+            the epoch ends. A row never waits longer than its epoch."""
             self._given["batch_interval_ms"] = interval_ms
             return self
 

@@ -20,8 +20,8 @@ class ConnectionOptions:
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """:param batch_size: number of rows sent at once; 0: all rows of an epoch.
-    :param batch_interval_ms: maximum time until a row is sent, which is at the end of its epoch at the
-        latest.
+    :param batch_interval_ms: how long a row may wait for its batch to fill in real time; 0: until its epoch
+        ends, as it does in epochs.
     :param max_retries: how often a failed batch is retried.
     """
 

@@ -150,9 +150,11 @@ def _converter(sink: JdbcStatementSink) -> Callable[[Sequence[Any]], list[tuple[
 
 
 class _BatchWriter(SinkWriter):
-    """Writes when a batch is full and when the epoch ends, each batch in its own transaction."""
+    """Writes when a batch is full, when its first row has waited for long enough, and when the epoch ends;
+    each batch in its own transaction."""
 
     def __init__(self, sink: JdbcStatementSink, target: StatementTarget) -> None:
+        self._interval_ms = sink.execution.batch_interval_ms or None
         self._size = sink.execution.batch_size or 1 << 62
         self._retries = sink.execution.max_retries
         self._target = target
@@ -163,6 +165,10 @@ class _BatchWriter(SinkWriter):
         while len(self._rows) >= self._size:
             self._send(self._rows[: self._size])
             del self._rows[: self._size]
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._interval_ms
 
     def flush(self, end_of_input: bool) -> None:
         if self._rows:

@@ -105,11 +105,10 @@ class MongoSinkBuilder(_Builder):
         return self._with(batch_size=size)
 
     def set_batch_interval_ms(self, batch_interval_ms: int) -> Self:
-        """Has no effect, and a warning says so. In Flink it is how long a write may wait for its batch to
-        fill; here no write waits longer than its epoch."""
-        require_int(batch_interval_ms, "batch interval", -1, None, self._who)
-        tell_no_effect("set_batch_interval_ms", "writes are sent with their epoch at the latest")
-        return self
+        """Set how long a write may wait for its batch to fill, in real time; -1: until the batch is full or
+        the epoch ends. No write waits longer than its epoch. Default: 1,000."""
+        interval_ms = require_int(batch_interval_ms, "batch interval", -1, None, self._who)
+        return self._with(batch_interval_ms=None if interval_ms == -1 else interval_ms)
 
     def set_max_retries(self, max_retries: int) -> Self:
         """Set how often a request without an answer is retried, after the driver's own retries; the default

@@ -31,6 +31,7 @@ class MongoOptions:
     database: str
     collection: str
     batch_size: int | None = 1000
+    batch_interval_ms: int | None = 1000
     max_retries: int = 3
     retry_ms: int | None = None
     ordered: bool = True
@@ -187,6 +188,10 @@ class _BulkWriter(SinkWriter):
             self._models.append(model)
             if len(self._models) >= self._most:
                 self._send()
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._sink.collection.options.batch_interval_ms
 
     def flush(self, end_of_input: bool) -> None:
         if self._models:

@@ -39,12 +39,13 @@ class RabbitSink(Sink):
         check(self.settings, self.queue)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _QueueWriter(self)
+        return _QueueWriter(self, context.buffer_timeout_ms)
 
 
 class _QueueWriter(SinkWriter):
-    def __init__(self, sink: RabbitSink) -> None:
+    def __init__(self, sink: RabbitSink, buffer_timeout_ms: float | None) -> None:
         self._sink = sink
+        self._buffer_timeout_ms = buffer_timeout_ms
         self._name = sink.settings, sink.queue
         self._properties = load_client().BasicProperties(delivery_mode=2)
         self._channel = self._kept() or self._connected()
@@ -79,6 +80,10 @@ class _QueueWriter(SinkWriter):
         with _failing(self._sink):
             for body in bodies:
                 self._channel.basic_publish("", queue, body, properties)
+
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._buffer_timeout_ms
 
     def flush(self, end_of_input: bool) -> None:
         with _failing(self._sink):

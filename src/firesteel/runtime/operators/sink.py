@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, Final
 
 from firesteel.common._shown import shown
@@ -31,6 +32,7 @@ class SinkOperator(BaseOperator):
         self._writer: SinkWriter | None = None
         self._sees_marks = False
         self._watermark: int | None = None
+        self._waits_since_ms: int | None = None  # a record in the writer, which is to be flushed by the clock
         self.committables: list[Any] = []
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
@@ -64,11 +66,25 @@ class SinkOperator(BaseOperator):
             self._open_writer()
         if self._writer is not None:
             self._write(batch, self._writer)
+            if self._waits_since_ms is None and batch.values and self._writer.flush_interval_ms is not None:
+                self._waits_since_ms = self.context.clock.now_ms
         for _, mark in batch.marks:
             if mark == END:
                 self._end()
             elif type(mark) is int:
                 self._watermark = mark
+
+    def next_timer_ms(self) -> int | None:
+        writer, since_ms = self._writer, self._waits_since_ms
+        interval_ms = None if writer is None or since_ms is None else writer.flush_interval_ms
+        return None if interval_ms is None or since_ms is None else since_ms + ceil(interval_ms)
+
+    def on_processing_time(self) -> None:
+        due_ms = self.next_timer_ms()
+        if due_ms is not None and due_ms <= self.context.clock.now_ms:
+            assert self._writer is not None
+            self._waits_since_ms = None
+            self._writer.flush(False)
 
     def _write(self, batch: Batch, writer: SinkWriter) -> None:
         stamps = batch.timestamps
@@ -133,6 +149,7 @@ class SinkOperator(BaseOperator):
         writer = self._writer
         if writer is None:
             return
+        self._waits_since_ms = None
         writer.flush(self.ended)
         self.committables = list(writer.prepare_commit())
         if self._state is not None:
@@ -142,6 +159,7 @@ class SinkOperator(BaseOperator):
 
     def abandon(self) -> None:
         writer, self._writer = self._writer, None
+        self._waits_since_ms = None
         if writer is not None:
             try:
                 writer.abort()

@@ -94,6 +94,10 @@ class _BufferingWriter(SinkWriter):
         self._waiting, self._count = [], 0
         self._inner.write_batch(as_values(rows), None)
 
+    @property
+    def flush_interval_ms(self) -> float | None:
+        return self._sink.interval_ms or None
+
     def flush(self, end_of_input: bool) -> None:
         if self._waiting:
             self._send()
