@@ -142,11 +142,15 @@ def rate(system: System, environments: Environments, clock: str = "seconds") -> 
     n = system.records
     output = execute(system, environments, [max(1, n // 10), n, 2 * n])
     seconds = {line["records"]: line[clock] for line in output.lines}
-    whole = 2 * n / seconds[2 * n]
-    difference = seconds[2 * n] - seconds[n]
-    if difference < 0.1 * seconds[2 * n]:  # the fixed part drowned the rest: the larger job alone is surer
-        return Rate(whole, whole)
-    return Rate(n / difference, whole)
+    return Rate(steady_rate(n, seconds[n], seconds[2 * n]), 2 * n / seconds[2 * n])
+
+
+def steady_rate(n: int, seconds: float, of_double: float) -> float:
+    """Records a second between a job of n records and one of 2n."""
+    difference = of_double - seconds
+    if difference < 0.1 * of_double:  # the fixed part drowned the rest: the larger job alone is surer
+        return 2 * n / of_double
+    return n / difference
 
 
 @dataclass(slots=True)

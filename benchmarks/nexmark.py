@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks.cases import by_rate, compare, progress
+from benchmarks.cases import progress
 from benchmarks.environments import OURS, Environments
-from benchmarks.measure import Comparison, System
+from benchmarks.measure import Comparison, ProgramFailed, System, execute, steady_rate
 from benchmarks.nexmark_events import write_events
 
 EVENTS: Final = Path(__file__).parent / ".events"
@@ -30,6 +30,9 @@ SETTINGS: Final = {
 }
 
 
+#: What is compared: jobs of half the smaller number of events, and what each more event costs.
+_WHAT: Final = ("jobs", "steady")
+
 #: What a rate is by, and its unit.
 CLOCKS: Final = {"wall": ("seconds", "events/s"), "cpu": ("cpu_seconds", "events/s of CPU")}
 
@@ -47,31 +50,63 @@ def nexmark(
         how well a system uses several cores does not show then.
     """
     seconds, unit = CLOCKS[clock]
-    for count in (events // 10, events, 2 * events):
+    for count in (events // 20, events // 2, events, 2 * events):
         _have_events(count)
     results = []
     for name in settings:
         config = [word for key, value in SETTINGS[name].items() for word in ("--config", f"{key}={value}")]
-        of_setting = []
+        of_setting: dict[str, list[Comparison]] = {what: [] for what in _WHAT}
         for query in queries:
             arguments = ("--events", str(EVENTS), "--query", query, *config)
             ours = System("firesteel", OURS, "nexmark.py", events, arguments, pyflink_text=True)
             flink = System("Flink SQL", "pyflink", "nexmark.py", events, arguments)
-            of_setting += compare(
-                f"q: Nexmark {query}, {name}",
-                unit,
-                True,
-                by_rate(ours, environments, seconds),
-                [(by_rate(flink, environments, seconds), TARGETS[query])],
-                rounds,
-            )
-        results += of_setting
-        ratios = [result.ratio for result in of_setting if result.ratio is not None]
-        if len(ratios) == len(TARGETS):
-            case = f"q: Nexmark, median of the ratios, {name}"
-            middle = [median(ratios)]
-            results.append(Comparison(case, "firesteel", "Flink SQL", "", middle, [1.0], MEDIAN_TARGET, True))
+            names = ours.name, flink.name, unit
+            cases = [f"q: Nexmark {query}, {what}, {name}" for what in _WHAT]
+            found = [Comparison(case, *names, [], [], TARGETS[query], at_least=True) for case in cases]
+            _measure(found, (ours, flink), environments, seconds, rounds)
+            for what, comparison in zip(_WHAT, found, strict=True):
+                of_setting[what].append(comparison)
+        for what, comparisons in of_setting.items():
+            results += comparisons
+            ratios = [result.ratio for result in comparisons if result.ratio is not None]
+            if len(ratios) == len(TARGETS):
+                case = f"q: Nexmark, median of the ratios, {what}, {name}"
+                middle = [median(ratios)]
+                results.append(
+                    Comparison(case, "firesteel", "Flink SQL", "", middle, [1.0], MEDIAN_TARGET, True)
+                )
     return results
+
+
+def _measure(
+    found: list[Comparison],
+    pair: tuple[System, System],
+    environments: Environments,
+    seconds: str,
+    rounds: int,
+) -> None:
+    for turn in range(1, rounds + 1):
+        try:
+            ours, flink = (_rates(system, environments, seconds) for system in pair)
+        except ProgramFailed as failure:
+            for comparison in found:
+                comparison.error = str(failure)
+            progress(f"  {found[0].case} failed: {failure}")
+            return
+        for comparison, own, others in zip(found, ours, flink, strict=True):
+            comparison.ours_values.append(own)
+            comparison.peer_values.append(others)
+            rates = f"{own:,.4g} and {others:,.4g} {comparison.unit}"
+            progress(f"  round {turn}, {comparison.case}: {rates}")
+
+
+def _rates(system: System, environments: Environments, seconds: str) -> tuple[float, float]:
+    """Of ``_WHAT``: of the middle one of three jobs in a program that has run one before, with their starts;
+    and between two larger ones, where starts cancel out."""
+    n = system.records
+    sizes = [n // 20, n // 2, n // 2, n // 2, n, 2 * n]
+    _, *jobs, single, double = (line[seconds] for line in execute(system, environments, sizes).lines)
+    return n // 2 / median(jobs), steady_rate(n, single, double)
 
 
 def _have_events(count: int) -> None:
