@@ -272,6 +272,7 @@ def to_rows(
         input=rows,
         operator=specs.ToRows(input=row, kinds=kinds, rowtime=stamps, keeps_rowtime=stamp is None),
         output_type=type_info_of(records) if records.fields else Types.ROW([]),
+        parallelism=1 if is_single(rows) else None,  # the order of rows stays
     )
     made.uid = f"{rows.uid}-rows" if rows.uid is not None else None
     if made.uid is not None:
