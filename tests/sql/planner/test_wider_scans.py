@@ -108,3 +108,16 @@ def test_what_inserts_compute_alike_is_computed_once(t: StreamTableEnvironment) 
     t.execute_sql("CREATE TABLE u (a INT, n BIGINT) WITH ('connector' = 'blackhole')")
     plan = execution_plan(t, count.replace("INTO r", "INTO s"), count.replace("INTO r", "INTO u"))
     assert plan.count("GroupAggregate(") == 1
+
+
+def test_a_watermark_that_the_source_makes_is_kept(t: StreamTableEnvironment) -> None:
+    """Its text too, by which scans with it are told from others."""
+    t.execute_sql(
+        "CREATE TABLE k (a INT, b INT, c STRING, ts TIMESTAMP(3), "
+        "WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector' = 'kafka', 'topic' = 'k', "
+        "'properties.bootstrap.servers' = 'h:1', 'format' = 'json', 'scan.startup.mode' = 'earliest-offset')"
+    )
+    plan = execution_plan(t, "INSERT INTO p SELECT a, b FROM k", "INSERT INTO q SELECT c FROM k")
+    [scan] = scans(plan)
+    assert "fields=[a, b, c, ts]" in scan
+    assert "watermark=[-(ts, 1000:INTERVAL SECOND)]" in scan

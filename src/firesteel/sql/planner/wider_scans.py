@@ -36,15 +36,19 @@ def with_wider_scans(plans: Sequence[p.Physical]) -> list[p.Physical]:
 
 def _what_is_read(scan: p.TableSourceScan) -> Any:
     """Beside the columns."""
-    other = tuple(text for text in scan.pushed if not text.startswith(("filter=", "project=", "metadata=")))
     return (
         scan.table.path,
         tuple(sorted(scan.table.options.items())),
         scan.hints,
         tuple(shift(e, scan.columns.__getitem__) for e in scan.predicates),
         None if scan.watermark is None else shift(scan.watermark, scan.columns.__getitem__),
-        other,
+        _others(scan),
     )
+
+
+def _others(scan: p.TableSourceScan) -> tuple[str, ...]:
+    """What was pushed into a scan beside what ``pushed_texts`` says: its watermark."""
+    return tuple(text for text in scan.pushed if not text.startswith(("filter=", "project=", "metadata=")))
 
 
 def _of_wider_scan(scans: Sequence[p.TableSourceScan]) -> dict[int, p.Physical]:
@@ -70,7 +74,7 @@ def _of_wider_scan(scans: Sequence[p.TableSourceScan]) -> dict[int, p.Physical]:
         columns=columns,
         predicates=predicates,
         watermark=None if first.watermark is None else moved(first.watermark),
-        pushed=pushed_texts(columns, first.table, first.source, predicates, row),
+        pushed=(*pushed_texts(columns, first.table, first.source, predicates, row), *_others(first)),
     )
     return {id(narrow): _selected(narrow, scan) for narrow in scans}
 
