@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -35,13 +36,13 @@ class CollectedRecords(Iterator[Any]):
         self._come: deque[Any] = deque()
         self._ended = self._closed = False
 
+    @abstractmethod
     def _wait(self, wait_s: float | None) -> None:
         """Add to ``_come``, or set ``_ended``, or do nothing when ``wait_s`` seconds are over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _finish(self) -> None:
         """Called when all has come. Raises what the job failed with."""
-        raise NotImplementedError
 
     def __next__(self) -> Any:
         while not self._come:

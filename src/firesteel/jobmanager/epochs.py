@@ -98,7 +98,7 @@ class EpochAnswers(NamedTuple):
     acks: list[Ack]
     reports: list[TaskReport]
     attempts: int
-    leaves: bool = False
+    leaves: bool
 
 
 class EpochRunner:

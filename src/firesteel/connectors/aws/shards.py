@@ -6,6 +6,7 @@ import email.utils
 import enum
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from firesteel.connectors.aws.client import PATIENCE_S, ask, client
@@ -101,7 +102,7 @@ def list_shards(
     wanted = {"StreamName": stream}
     while True:
         answer = ask(
-            lambda: kinesis.list_shards(**wanted),  # noqa: B023
+            partial(kinesis.list_shards, **wanted),
             f"The shards of the Kinesis stream {stream!r} cannot be listed",
             properties,
             patience_s,

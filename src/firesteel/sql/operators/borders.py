@@ -16,6 +16,7 @@ from firesteel.program.transformations import (
     PartitionTransformation,
     Transformation,
     TwoInputTransformation,
+    make_single,
 )
 from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.types import RowType
@@ -46,9 +47,7 @@ def one_input(
     output = columns_type(row) if isinstance(row, RowType) else row
     if keys is None:
         return OneInputTransformation(name=name, input=source, operator=spec, output_type=output, **traits)
-    if not keys:
-        traits |= {"parallelism": 1, "max_parallelism": 1, "non_parallel": True}
-    return OneInputTransformation(
+    made = OneInputTransformation(
         name=name,
         input=exchange(source, keys),
         operator=spec,
@@ -56,6 +55,9 @@ def one_input(
         key_selector=ColumnKeys(tuple(keys)),
         **traits,
     )
+    if not keys:
+        make_single(made)
+    return made
 
 
 def two_inputs(
@@ -68,9 +70,7 @@ def two_inputs(
     **traits: Any,
 ) -> TwoInputTransformation:
     """A keyed operator with two inputs behind their exchanges."""
-    if not keys[0]:
-        traits |= {"parallelism": 1, "max_parallelism": 1, "non_parallel": True}
-    return TwoInputTransformation(
+    made = TwoInputTransformation(
         name=name,
         input1=exchange(left, keys[0]),
         input2=exchange(right, keys[1]),
@@ -80,3 +80,6 @@ def two_inputs(
         key_selector2=ColumnKeys(tuple(keys[1])),
         **traits,
     )
+    if not keys[0]:
+        make_single(made)
+    return made
