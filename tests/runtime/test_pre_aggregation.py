@@ -59,6 +59,7 @@ from .support import At, collect, local_platform, note, notes, punctuated
 
 LATE = OutputTag("late", Types.PICKLED_BYTE_ARRAY())
 BATCH = RuntimeExecutionMode.BATCH
+WHOLE_BATCHES = {"firesteel.epoch.time-limit": "false"}  # else a machine that stands still cuts them
 
 
 def on_and_off(program: Callable[[StreamExecutionEnvironment], Any], **options: Any) -> tuple[Any, Any]:
@@ -212,7 +213,7 @@ def test_a_hot_key_costs_one_value_for_each_batch(function: Any, lateness: int, 
     crossed, results = [], []
     for combined in (True, False):
         with local_platform(AckEngine) as platform:
-            env = make_env(combined)
+            env = make_env(combined, **WHOLE_BATCHES)
             if batch:
                 env.set_runtime_mode(BATCH)
             windows = stamped(env, records).key_by(first_field).window(tumbling(500))
@@ -229,7 +230,7 @@ def test_a_hot_key_costs_one_value_for_each_batch(function: Any, lateness: int, 
 
 def test_elements_of_windows_of_processing_time_are_aggregated_too() -> None:
     with local_platform(AckEngine) as platform:
-        env = make_env(True)
+        env = make_env(True, **WHOLE_BATCHES)
         env.set_runtime_mode(BATCH)  # where such windows fire at the end
         stream = env.from_collection([("k", i) for i in range(3000)]).key_by(first_field)
         windows = stream.window(TumblingProcessingTimeWindows.of(Time.days(1)))
