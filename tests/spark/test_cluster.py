@@ -65,7 +65,7 @@ def test_a_task_that_hangs_is_overtaken_by_its_copy(tmp_path: Path) -> None:
     done = run(python("straggler.py", tmp_path), tmp_path)
     assert done.code == 0, done.err
     outcome = json.loads(done.lines[-1])
-    assert outcome["marker"] == "copied", "the task was not run a second time"
+    assert outcome["is_copied"], "the task was not run a second time"
     assert outcome["elapsed_s"] < straggler.HANGS_S
     written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert not [path.name for path in written if path.name.startswith(".")]
@@ -75,3 +75,8 @@ def test_a_task_that_hangs_is_overtaken_by_its_copy(tmp_path: Path) -> None:
         for value in range(straggler.RECORDS)
     ]
     assert sorted(lines) == sorted(expected)
+    assert outcome["has_ended"]
+    rows = [map(int, line.split()) for line in (tmp_path / "latest").read_text().splitlines()]
+    assert dict(rows) == {
+        key: sum(range(key, straggler.RECORDS, straggler.KEYS)) for key in range(straggler.KEYS)
+    }

@@ -41,6 +41,9 @@ class WriterContext:
     ``now_ms`` is the processing time at which the writer is made; never read another clock.
     ``buffer_timeout_ms`` is how long a record may wait in the writer for others, where the writer itself
     makes records visible; None: to the end of the epoch.
+    ``check_waited_for()`` raises EngineError where Spark has given the task up, as with the slower one
+    of two copies: a writer that buffers calls it right before it writes to the target, where rows that come
+    late would stand in place of newer ones. The engine calls it before ``write_batch`` and ``flush``.
     """
 
     subtask_index: int
@@ -53,6 +56,7 @@ class WriterContext:
     run: str = ""
     now_ms: int = 0
     buffer_timeout_ms: float | None = None
+    check_waited_for: Callable[[], None] = lambda: None
 
     @property
     def transaction_id(self) -> str:

@@ -26,8 +26,11 @@ from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.shipped_level import pack_level, unpack_level
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
+from firesteel.runtime.waited_for import begin_task
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
+from firesteel.spark.connection import is_waited_for
+from firesteel.spark.copies import makes_copies, wait_for_copies
 from firesteel.spark.level_plan import LevelPlans
 from firesteel.spark.levels import MapRows, no_rows
 from firesteel.spark.own_thread import InOwnThread
@@ -66,6 +69,7 @@ class Epochs:
         self.parent = parent
         self.session = child_session(parent, EPOCHS)
         self._plans = LevelPlans(self.session, _SCHEMA, _ORDER)
+        self._makes_copies = makes_copies(self.session.sparkContext)
 
     def run(
         self,
@@ -85,7 +89,12 @@ class Epochs:
         answers = self._plans.run(tasks, parallelism)
         kinds, bodies = answers.column("kind").to_pylist(), answers.column("body").to_pylist()
         found = [pickle.loads(b) for k, b in zip(kinds, bodies, strict=True) if k != RowKind.DATA]
-        return found if reports is None else [*found, *reports.take()]
+        if reports is None:
+            return found
+        of_tasks = reports.take()
+        if self._makes_copies:  # none may write beside the tasks of the next epoch
+            wait_for_copies(self.session.sparkContext, (report.stage for report in of_tasks))
+        return [*found, *of_tasks]
 
 
 def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:
@@ -99,6 +108,7 @@ def _map_level(
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
+    begin_task(is_waited_for())
     subtask = context.partitionId()
     descriptor = unpack_level(payload, subtask)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)

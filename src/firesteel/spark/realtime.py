@@ -16,9 +16,10 @@ from firesteel.common.errors import EngineError
 from firesteel.runtime.stretch import RunningLevel, run_task
 from firesteel.runtime.task_loop import Rows
 from firesteel.runtime.task_name import in_task
+from firesteel.runtime.waited_for import begin_task
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.bursts import SCHEMA, BurstInbox, first_pushes, to_burst
-from firesteel.spark.connection import Connection, TaskFunction
+from firesteel.spark.connection import Connection, TaskFunction, is_waited_for
 from firesteel.spark.levels import frame_of
 from firesteel.spark.pipelined import pipelined
 
@@ -47,6 +48,7 @@ def _run_level(payload: bytes, connection: Connection) -> None:
         # Spark does so where no exchange is pipelined. The orders that the first attempt had are gone.
         raise EngineError("A task in real time is not run again: its job goes back to its last checkpoint.")
     dedicate_process()
+    begin_task(is_waited_for())
     sys.setswitchinterval(_SWITCH_S)
     level: RunningLevel = pickle.loads(payload)
     inbox = BurstInbox(connection)

@@ -1,4 +1,7 @@
-"""A job with speculation on and a task that hangs when it is run first: the copy of it wins. Prints JSON.
+"""A job with speculation on and a task that stands still when it is run first: its copy wins. Prints JSON.
+
+When the job is over the process of the task goes on. It must not write what it has: to a target that keeps
+the last row of a key that would be an old one.
 
 Spark never runs the copy on the host of the original, so the cluster has two hosts: a standalone master and
 two workers in the JVM of the driver, at two loopback addresses.
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -17,10 +21,12 @@ from typing import Any
 from pyspark import SparkContext
 
 from firesteel.common import Configuration, Encoder, Types
+from firesteel.connectors import Sink, SinkWriter
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.spark.java import find_java
+from firesteel.spark.processes import find_process
 from firesteel.spark.session import create_session
 
 RECORDS = 6_000
@@ -32,6 +38,7 @@ SPECULATION = {
     "spark.speculation.minTaskRuntime": "500ms",
     "spark.speculation.quantile": "0.5",
     "spark.speculation.multiplier": "1.2",
+    "spark.python.task.killTimeout": "600s",  # the process of a task that is given up stays
 }
 
 
@@ -53,9 +60,45 @@ class Sums(KeyedProcessFunction):
         try:
             os.close(os.open(self.marker, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            self.marker.write_text("copied")
+            self.marker.with_suffix(".copied").touch()
             return
-        time.sleep(HANGS_S)
+        self.marker.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class Latest(SinkWriter):
+    """Writes at once, as to a table by key: of the lines of a key the last one counts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+
+    def write(self, element: tuple[int, int], context: Any) -> None:
+        self.lines.append(f"{element[0] % KEYS} {element[1]}\n")
+
+    def flush(self, end_of_input: bool) -> None:
+        with self.path.open("a") as file:
+            file.write("".join(self.lines))
+
+
+class LatestSink(Sink):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create_writer(self, context: Any) -> SinkWriter:
+        return Latest(self.path)
+
+
+def go_on(process: int) -> bool:
+    """Whether the process that stood still has come to its end."""
+    os.kill(process, signal.SIGCONT)
+    until_s = time.monotonic() + HANGS_S
+    while time.monotonic() < until_s:
+        found = find_process(process)
+        if found is None or found.state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def start_cluster(work: Path) -> str:
@@ -93,11 +136,18 @@ if __name__ == "__main__":
         .key_by(lambda v: v % KEYS)
         .process(Sums(work / "hung"))
     )
+    stream.sink_to(LatestSink(work / "latest"))
     stream.map(str, Types.STRING()).sink_to(
         FileSink.for_row_format(str(work / "out"), Encoder.simple_string_encoder()).build()
     )
     begun = time.monotonic()
     env.execute("straggler")
     elapsed_s = time.monotonic() - begun
+    stood_still = int((work / "hung").read_text())
+    outcome = {
+        "elapsed_s": elapsed_s,
+        "is_copied": (work / "hung.copied").exists(),
+        "has_ended": go_on(stood_still),
+    }
     spark.stop()
-    print(json.dumps({"elapsed_s": elapsed_s, "marker": (work / "hung").read_text()}))
+    print(json.dumps(outcome))

@@ -51,13 +51,14 @@ class ElasticSink(Sink):
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         self.cluster.begin_with(context.subtask_index)
-        return _BulkWriter(self)
+        return _BulkWriter(self, context.check_waited_for)
 
 
 class _BulkWriter(SinkWriter):
     """Sends requests one after the other, so that changes of a document arrive in order."""
 
-    def __init__(self, sink: ElasticSink) -> None:
+    def __init__(self, sink: ElasticSink, check_waited_for: Callable[[], None]) -> None:
+        self._check_waited_for = check_waited_for
         self._sink = sink
         self._encode = sink.emitter.encoder()
         self._most = sink.flush.actions or 1 << 62
@@ -93,11 +94,13 @@ class _BulkWriter(SinkWriter):
         self._waiting.clear()
         self._size = 0
         waits_ms = self._sink.back_off.waits_ms()
+        self._check_waited_for()
         while refused := self._sink.cluster.bulk(actions):
             wait_ms = next(waits_ms, None)
             if wait_ms is None or any(refusal.status != TOO_MANY for refusal in refused):
                 raise self._failure(actions, refused)
             time.sleep(wait_ms / 1000)
+            self._check_waited_for()
             actions = [actions[refusal.position] for refusal in refused]
 
     def _failure(self, actions: Sequence[bytes], refused: Sequence[Refusal]) -> ConnectorError:

@@ -82,7 +82,7 @@ class JdbcStatementSink(Sink):
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         if self.exactly_once is None:
-            return _BatchWriter(self, StatementTarget(self))
+            return _BatchWriter(self, StatementTarget(self), context.check_waited_for)
         return _StagingWriter(context, _converter(self))
 
     @property
@@ -153,7 +153,10 @@ class _BatchWriter(SinkWriter):
     """Writes when a batch is full, when its first row has waited for long enough, and when the epoch ends;
     each batch in its own transaction."""
 
-    def __init__(self, sink: JdbcStatementSink, target: StatementTarget) -> None:
+    def __init__(
+        self, sink: JdbcStatementSink, target: StatementTarget, check_waited_for: Callable[[], None]
+    ) -> None:
+        self._check_waited_for = check_waited_for
         self._interval_ms = sink.execution.batch_interval_ms or None
         self._size = sink.execution.batch_size or 1 << 62
         self._retries = sink.execution.max_retries
@@ -176,8 +179,11 @@ class _BatchWriter(SinkWriter):
             self._rows = []
 
     def _send(self, rows: list[tuple[Any, ...]]) -> None:
-        sql = self._target.sql
-        self._target.retried(self._retries, lambda connection: connection.cursor().executemany(sql, rows))
+        def send(connection: Any) -> None:
+            connection.cursor().executemany(self._target.sql, rows)
+            self._check_waited_for()  # before the commit: an error rolls back
+
+        self._target.retried(self._retries, send)
 
     def abort(self) -> None:
         self._target.kept.drop()

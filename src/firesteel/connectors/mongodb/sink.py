@@ -162,13 +162,14 @@ class MongoCollectionSink(Sink):
         self.collection.check()
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _BulkWriter(self)
+        return _BulkWriter(self, context.check_waited_for)
 
 
 class _BulkWriter(SinkWriter):
     """Sends requests one after the other, so that writes arrive in order."""
 
-    def __init__(self, sink: MongoCollectionSink) -> None:
+    def __init__(self, sink: MongoCollectionSink, check_waited_for: Callable[[], None]) -> None:
+        self._check_waited_for = check_waited_for
         self._sink = sink
         pymongo = load_client()
         self._kinds = tuple(getattr(pymongo, name) for name in _MODELS)
@@ -199,4 +200,5 @@ class _BulkWriter(SinkWriter):
 
     def _send(self) -> None:
         models, self._models = self._models, []
+        self._check_waited_for()
         self._sink.collection.write(models)

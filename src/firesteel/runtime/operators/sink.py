@@ -16,6 +16,7 @@ from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
 from firesteel.runtime.checkpoint_news import CheckpointEnd, listens, tell
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.waited_for import check_waited_for
 from firesteel.state.backend import OperatorState
 
 log = logger(__name__)
@@ -84,14 +85,17 @@ class SinkOperator(BaseOperator):
         if due_ms is not None and due_ms <= self.context.clock.now_ms:
             assert self._writer is not None
             self._waits_since_ms = None
+            check_waited_for()
             self._writer.flush(False)
 
     def _write(self, batch: Batch, writer: SinkWriter) -> None:
         stamps = batch.timestamps
         if not (batch.marks and self._sees_marks):
             if batch.values:
+                check_waited_for()
                 writer.write_batch(batch.values, stamps)
             return
+        check_waited_for()
         for start, stop, mark in batch.segments():
             if start < stop:
                 writer.write_batch(batch.values[start:stop], stamps and stamps[start:stop])
@@ -120,6 +124,7 @@ class SinkOperator(BaseOperator):
             run=self._run,
             now_ms=c.clock.now_ms,
             buffer_timeout_ms=c.buffer_timeout_ms,
+            check_waited_for=check_waited_for,
         )
         sink = self._sink
         remembered = self._remembered()
@@ -150,6 +155,7 @@ class SinkOperator(BaseOperator):
         if writer is None:
             return
         self._waits_since_ms = None
+        check_waited_for()
         writer.flush(self.ended)
         self.committables = list(writer.prepare_commit())
         if self._state is not None:
