@@ -104,6 +104,36 @@ def test_a_filter_spares_the_look_into_blocks() -> None:
     assert sum(run.may_hold(mark_of(key)) for key in others) < 0.03 * len(others)
 
 
+def head(number: int) -> bytes:
+    """Of a key that is a number, or now and then a long text, in one column."""
+    key = b"i%d" % number if number % 7 else b"s" + b"%d" % number * 90
+    length = bytes((len(key),)) if len(key) < 0xFF else b"\xff" + len(key).to_bytes(4, "big")
+    return (number % 50).to_bytes(2, "big") + length + key + b"column"
+
+
+def test_a_filter_knows_the_heads_of_keys() -> None:
+    entries = {head(n) + rest: b"v" for n in range(0, 2_000, 2) for rest in (b"", b"a", b"bb")[n % 3 :]}
+    run, data = make(entries)
+    assert run.blocks > 1
+    assert all(run.may_hold_head(mark_of(head(n))) for n in range(0, 2_000, 2))
+    assert sum(run.may_hold_head(mark_of(head(n))) for n in range(1, 2_000, 2)) < 0.06 * 1_000
+    keys = sorted(entries)
+    parts: list[bytes] = []
+    writer = RunWriter(parts.append)
+    for start in range(0, len(keys), 5):  # between the entries of one head too
+        writer.add(keys[start : start + 5], [b"v"] * len(keys[start : start + 5]))
+    writer.finish()
+    assert b"".join(parts) == data
+
+
+def test_a_filter_of_before_knows_no_heads() -> None:
+    """Version 3 of the format."""
+    _, data = make({head(n) + b"rest": b"v" for n in range(500)})
+    offset, length, crc, entries, _, magic = runs._FOOTER.unpack(data[-runs._FOOTER.size :])
+    old = Run.of_bytes(data[: -runs._FOOTER.size] + runs._FOOTER.pack(offset, length, crc, entries, 3, magic))
+    assert all(old.may_hold_head(mark_of(head(n))) for n in range(500, 600))
+
+
 def test_a_run_without_a_filter_is_read() -> None:
     """Version 1 of the format."""
     _, data = make(numbered(300))

@@ -113,16 +113,16 @@ class StateCore:
     def entries(self, key: CanonicalKey, column: bytes) -> Iterator[Slice]:
         """The committed entries of a key in a column, in order, some at a time, read as they are asked for:
         the rests of their keys, and their values. Good for this epoch only."""
-        return self.entries_under(self.group_keys[key] + column)
+        return self.entries_of(self.group_keys[key] + column)
 
-    def entries_under(self, prefix: bytes) -> Iterator[Slice]:
-        """The same of all entries whose keys begin with *prefix*."""
+    def entries_of(self, head: bytes) -> Iterator[Slice]:
+        """The same of the key and the column that the keys of their entries begin with."""
         self._count_miss()
-        return self._rests(prefix)
+        return self._rests(head)
 
-    def _rests(self, prefix: bytes) -> Iterator[Slice]:
-        cut = len(prefix)
-        for keys, values in self.overlay.stream(prefix):
+    def _rests(self, head: bytes) -> Iterator[Slice]:
+        cut = len(head)
+        for keys, values in self.overlay.entries_of(head):
             self.misses += 1  # a slice costs about as much
             yield [key[cut:] for key in keys], values
 

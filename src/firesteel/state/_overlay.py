@@ -7,7 +7,7 @@ they are not folded, then the segments of the key's group.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -199,24 +199,38 @@ class Overlay:
 
     def stream(self, prefix: bytes) -> Iterator[Slice]:
         """The same, some at a time: they are read as they are asked for. Good for this line only."""
+        return self._stream(prefix, lambda run: True)
+
+    def entries_of(self, head: bytes) -> Iterator[Slice]:
+        """The same of the entries of one key in one column, whose keys begin with *head*."""
+        mark = mark_of(head)
+        return self._stream(head, lambda run: run.may_hold_head(mark))
+
+    def _stream(self, prefix: bytes, may_hold: Callable[[Run], bool]) -> Iterator[Slice]:
         if not self._layers_ready:
             self._prepare()
         start, stop = prefix, prefix_end(prefix)
         while True:
             try:
-                for slice in merged(self._slices_of(start, stop)):
+                for slice in merged(self._slices_of(start, stop, may_hold)):
                     start = slice[0][-1] + b"\0"
                     yield from without_tombstones((slice,))
                 return
             except lmdb.Error:
                 self._give_store_up()
 
-    def _slices_of(self, start: bytes, stop: bytes | None) -> list[Iterator[Slice]]:
-        """What each layer holds from ``start`` on and before ``stop``, the oldest first; tombstones too."""
+    def _slices_of(
+        self, start: bytes, stop: bytes | None, may_hold: Callable[[Run], bool]
+    ) -> list[Iterator[Slice]]:
+        """What each layer holds from ``start`` on and before ``stop``, the oldest first; tombstones too.
+
+        :param may_hold: whether a run may hold any of it.
+        """
         found = []
         if self._ready is None or not self._ready.complete:
             # A complete store keeps no tombstones: what was deleted must not shine through from below.
-            found = [run.slices(start, stop) for run in reversed(self._layers(start[0] << 8 | start[1]))]
+            layers = reversed(self._layers(start[0] << 8 | start[1]))
+            found = [run.slices(start, stop) for run in layers if may_hold(run)]
         if self._recent is not None:
             found.append(self._recent_slices(start, stop))
         elif self._ready is not None:

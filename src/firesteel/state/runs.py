@@ -14,6 +14,7 @@ who knows the digest sees at once, without reading it all, that another run lies
 
 The filter (a Bloom filter with two bits for each key; empty when there is one block) says of 99 of 100 keys
 that the run does not hold that it does not, without a look at a block. So many runs may lie over each other.
+Beside each key it knows its head, where that is not all of it: of the entries that a key has in one column.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ _FILTER_BITS: Final = 12  # for each key, at least; twice as many at most
 _MIX: Final = 0x9E3779B1
 _MARKED_AT_ONCE: Final = 1 << 20  # keys; some 30 bytes of memory for each
 _MAGIC: Final = b"FSRUN1"
-_VERSION: Final = 3
+_VERSION: Final = 4
 _WITHOUT_FILTER: Final = 1
-_READ: Final = (_WITHOUT_FILTER, 2, _VERSION)  # in 2, values that are plain are pickled
+_READ: Final = (_WITHOUT_FILTER, 2, 3, _VERSION)  # in 2, values that are plain are pickled
+_COLUMN_BYTES: Final = 6
 _FOOTER: Final = struct.Struct("<QQIQH6s")
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -61,6 +63,12 @@ def group_bytes(group: int) -> bytes:
 
 def group_of(key: bytes) -> int:
     return key[0] << 8 | key[1]
+
+
+def _head_of(key: bytes) -> bytes:
+    """Key group, typed key and column, as docs/state-format.md has them."""
+    length, at = (key[2], 3) if key[2] < 0xFF else (int.from_bytes(key[3:7], "big"), 7)
+    return key[: at + length + _COLUMN_BYTES]
 
 
 class RunWriter:
@@ -80,6 +88,7 @@ class RunWriter:
         self._counts = array("I")
         self._crcs = array("I")
         self._marks = array("I")
+        self._last_head = b""
         self.entries = 0
         self.length = 0
 
@@ -103,7 +112,20 @@ class RunWriter:
                 self._put(block)
         if end:
             self.last_key = keys[end - 1]
-            self._marks.extend(map(crc32, keys[:end]))
+            self._mark(keys[:end])
+
+    def _mark(self, keys: list[bytes]) -> None:  # hot
+        self._marks.extend(map(crc32, keys))
+        shortest = 3 + _COLUMN_BYTES
+        heads = {
+            key[: shortest + key[2]] if key[2] < 0xFF else _head_of(key)
+            for key in keys
+            if len(key) > shortest
+        }
+        heads.difference_update(keys)
+        heads.discard(self._last_head)  # how often it is marked must not depend on where the entries are cut
+        self._marks.extend(map(crc32, heads))
+        self._last_head = _head_of(keys[-1]) if len(keys[-1]) > shortest else b""
 
     def _put(self, data: bytes) -> None:
         self._hash.update(data)
@@ -198,6 +220,7 @@ class Run:
         "_entries",
         "_filter",
         "_firsts",
+        "_knows_heads",
         "_last",
         "_lengths",
         "_mask",
@@ -228,6 +251,7 @@ class Run:
         self._last = b""
         self._entries = 0
         self._filter = b""
+        self._knows_heads = False
         self._mask = self._shift = 0
         self._cached_number = -1
         self._cached_block: tuple[list[bytes], list[bytes]] = ([], [])
@@ -278,6 +302,7 @@ class Run:
             raise self._corrupt(f"{entries} entries are not {sum(self._counts)}", "footer")
         self._entries = entries
         self._filter = filter
+        self._knows_heads = version == _VERSION
         self._mask = 8 * len(filter) - 1
         self._shift = 32 - self._mask.bit_length()
         self._firsts = firsts
@@ -342,6 +367,10 @@ class Run:
             return False
         two = (mark * _MIX & 0xFFFFFFFF) >> self._shift
         return bool(bits[two >> 3] >> (two & 7) & 1)
+
+    def may_hold_head(self, mark: int) -> bool:
+        """Whether there may be a key with a head of this mark."""
+        return self.may_hold(mark) or not self._knows_heads
 
     def get(self, key: bytes) -> bytes | None:  # hot
         """The value of ``key`` (``TOMBSTONE``: deleted here), None when the run does not know it."""

@@ -362,9 +362,9 @@ def test_buckets_become_smaller_as_the_state_grows(monkeypatch: pytest.MonkeyPat
     read: list[int] = []
     other = driver.process()
     other.begin(driver.line, 0)
-    core, unlimited = other._core, other._core.entries_under
+    core, unlimited = other._core, other._core.entries_of
     monkeypatch.setattr(
-        type(core), "entries_under", lambda self, prefix: (read.append(len(prefix)), unlimited(prefix))[1]
+        type(core), "entries_of", lambda self, head: (read.append(len(head)), unlimited(head))[1]
     )
     column = column_of(other.operator("op"))
     core.miss_limit = 10**9

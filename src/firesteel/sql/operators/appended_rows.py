@@ -131,7 +131,7 @@ class AppendedRows(Column):
             return
         pieces: list[bytes] = []
         for start in self._buckets_of([names[i] for i in missing.tolist()], codes[missing]):
-            for _, values in self._core.entries_under(start + self.id):
+            for _, values in self._core.entries_of(start + self.id):
                 pieces += values
             if self._core.complete:  # and so all is held
                 return
