@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +23,13 @@ settings.register_profile(
     "tests", suppress_health_check=[HealthCheck.too_slow], deadline=None, derandomize=FACTOR == 1
 )
 settings.load_profile("tests")
+
+
+def pytest_sessionfinish() -> None:
+    """Processes of pytest-xdist are killed when they take seconds to end, as those that are measured do."""
+    measured = sys.modules.get("coverage")
+    if measured is not None and (coverage := measured.Coverage.current()) is not None:
+        coverage.save()
 
 
 def pytest_configure() -> None:

@@ -49,6 +49,8 @@ class CommittedState:
         due = {key: entry.next_timer_ms for key, entry in begin.items()}
         self._timers: dict[Subtask, int] = {key: ms for key, ms in due.items() if ms is not None}
         self._ended: set[Subtask] = {key for key, entry in begin.items() if entry.ended}
+        #: Whether there are subtasks that have ended and have no state any more.
+        self.has_forgotten = False
         self._moved: dict[str, bytes] = {}  # by vertex, until an epoch is committed
 
     @property
@@ -107,5 +109,6 @@ class CommittedState:
             self._timers.pop(key, None)
             if ack.next_timer_ms is not None:
                 self._timers[key] = ack.next_timer_ms
+            self.has_forgotten = self.has_forgotten or ack.forgets
             if ack.ended:
                 self._ended.add(key)

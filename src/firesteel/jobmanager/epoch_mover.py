@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from threading import Event
 from typing import Final
 
@@ -29,6 +30,7 @@ _POLL_MS: Final = 100  # how often an idle source is asked for news when it does
 
 class EpochMover:
     """:param news: set when something is asked of the job.
+    :param is_drained: whether the job ends with a savepoint of what is left when all input has ended.
     :param latency_interval_ms: how often sources send latency markers; 0: never.
     """
 
@@ -43,6 +45,7 @@ class EpochMover:
         observer: JobObserver,
         clock: Clock,
         news: Event,
+        is_drained: Callable[[], bool],
         latency_interval_ms: int = 0,
     ) -> None:
         self._course = course
@@ -54,6 +57,7 @@ class EpochMover:
         self._observer = observer
         self._clock = clock
         self._news = news
+        self._is_drained = is_drained
         self._latency_interval_ms = latency_interval_ms
         self._marked_ms: int | None = None
         self._leaves = False  # tasks that were given up may have staged something for sinks
@@ -92,7 +96,8 @@ class EpochMover:
         begun_s = self._clock.monotonic_s()
         if course.fresh:
             self._observer.attempt_reached(ExecutionState.DEPLOYING)
-        news = CheckpointNews(self._checkpoints.next_id, course.run.notices.waiting)
+        none_to_come = not self._checkpoints.enabled and not self._is_drained()
+        news = CheckpointNews(self._checkpoints.next_id, course.run.notices.waiting, none_to_come)
         levels = self._deployment.descriptors(
             course.run,
             reading,

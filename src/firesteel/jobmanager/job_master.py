@@ -36,7 +36,7 @@ from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import JobOptions
 from firesteel.jobmanager.pacing import Pacer
 from firesteel.jobmanager.real_time import RealTimeMover
-from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest
+from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest, refusal
 from firesteel.jobmanager.rescaler import Rescaler
 from firesteel.jobmanager.restarts import may_pass
 from firesteel.jobmanager.run import CutInfo, JobRun
@@ -205,6 +205,7 @@ class JobMaster:
             self._observer,
             self._clock,
             self._mailbox.news,
+            lambda: self._requests.last_wish is not None,
             options.latency_interval_ms,
         )
 
@@ -417,6 +418,9 @@ class JobMaster:
         self._mover.settle(instant_ms, stop)
 
     def _cut(self, number: int, triggered_ms: int) -> Manifest:
+        state = self._course.run.state
+        if state.has_ended and state.has_forgotten:
+            raise refusal("savepoint", self._job_id, "all of its input has ended, and its state is gone")
         info = CutInfo(
             number,
             str(self._job_id),

@@ -49,6 +49,9 @@ class StateLines:
             line, _ = advance(before[-1], manifest_id, runs.get(key, delta.run), delta.compaction)
             self._lines[key] = line
             self._shared.acquire(_paths(line))
+        for ack in acks:
+            if ack.forgets and (old := self._lines.pop((ack.vertex, ack.subtask), None)) is not None:
+                before.append(old)
         for line in before:  # when all have taken what they need: several lines share a file
             self._shared.release(_paths(line))
 

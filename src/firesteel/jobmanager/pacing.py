@@ -21,11 +21,12 @@ from firesteel.state.line import EpochDelta
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
-_FIRST_CHEAP_RECORDS: Final = 131_072  # where each is known to cost microseconds
+_FIRST_CHEAP_PER_MS: Final = 262.144  # where each is known to cost microseconds: 131,072 for 500 ms
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 #: The same where no task is sent anything: all of them stop when their time is over.
 _STEP_OF_SOURCES: Final = 64.0
-_FIRST_LIMIT_MS: Final = 500  # of an epoch while the cost of a record is unknown
+_FIRST_LIMIT_MS: Final = 500.0  # of an epoch while the cost of a record is unknown
+_FIRST_CHEAP_LIMIT: Final = 1 / 3  # of the target, if that is longer, where it should be small
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
 _AFTER_GIVING_UP: Final = 0.5  # the part of the target that is aimed at then: output is late already
 _PIECES: Final = 4  # the first look at the clock comes after this part of the limit
@@ -142,7 +143,7 @@ class Pacer:
         self._options = options
         interval_ms = options.checkpoint_interval_ms or options.target_ms
         self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
-        first = _FIRST_CHEAP_RECORDS if options.is_cheap else _FIRST_RECORDS
+        first = self._target_ms * _FIRST_CHEAP_PER_MS if options.is_cheap else _FIRST_RECORDS
         self._records = float(options.max_records or first)  # of a split, in an epoch of full length
         self._planned = int(self._records)  # the same in the epoch that was planned last
         self._overhead = EpochOverhead()
@@ -197,10 +198,15 @@ class Pacer:
         if self._gave_up or not self._options.limited:
             return None  # an epoch that was given up is run again as small as it is planned
         if self._per_ms is None:
-            overrun_ms = _FIRST_CHEAP_OVERRUN_MS if self._options.is_cheap else _LEAST_OVERRUN_MS
-            return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), overrun_ms, 1)
+            return self._first_pace(limit_ms)
         overrun_ms = max(limit_ms * _OVERRUN, _LEAST_OVERRUN_MS)
         return _pace_of(limit_ms, overrun_ms, int(self._per_ms * limit_ms / _PIECES))
+
+    def _first_pace(self, limit_ms: float) -> Pace:
+        if not self._options.is_cheap:
+            return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), _LEAST_OVERRUN_MS, 1)
+        limit_ms = min(limit_ms, max(_FIRST_LIMIT_MS, self._target_ms * _FIRST_CHEAP_LIMIT))
+        return _pace_of(limit_ms, max(limit_ms * _OVERRUN, _FIRST_CHEAP_OVERRUN_MS), 1)
 
     def is_full(self, work: Work) -> bool:
         """Whether there may have been more to read than the epoch has taken, of some split at least."""

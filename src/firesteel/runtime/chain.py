@@ -65,6 +65,7 @@ class Chain:
         self._heads: list[Gate] = []
         self._arranged: dict[str, KeySorter | HeldInput] = {}  # BATCH mode: the order of a head's input
         self._open: list[BaseOperator] = []  # in the order of the chain
+        self._none_to_come = False
         self._open_selectors: list[tuple[UserCode, Function]] = []  # key selectors and partitioners
         self._build()
 
@@ -210,6 +211,7 @@ class Chain:
     def hear(self, news: CheckpointNews) -> None:
         """Tell the functions which checkpoints have ended; the epoch has begun."""
         self.context.checkpoint_id = news.next_id
+        self._none_to_come = news.none_to_come
         for end in news.ended:
             for operator in self.operators.values():
                 if operator.listens:
@@ -306,7 +308,11 @@ class Chain:
         first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid
         ack.records_in, ack.records_out = ack.operators[first][0], ack.operators[last][1]
         if self.state is not None:
-            ack.delta = self.state.cut()
+            ack.forgets = ended and not due and self._none_to_come
+            if ack.forgets:
+                self.state.forget()
+            else:
+                ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
         ack.metrics = self.context.metrics.take()
         ack.listens = any(operator.listens for operator in self.operators.values())

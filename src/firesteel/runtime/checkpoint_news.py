@@ -21,10 +21,12 @@ class CheckpointNews(NamedTuple):
     """
     :param next_id: of the checkpoint that is to cover the epoch. If it fails, a later one does.
     :param ended: the checkpoints of which the tasks have not heard, oldest first.
+    :param none_to_come: no checkpoint or savepoint will be taken of a job all of whose input has ended.
     """
 
     next_id: int = 1
     ended: tuple[CheckpointEnd, ...] = ()
+    none_to_come: bool = False
 
 
 NO_NEWS: Final = CheckpointNews()

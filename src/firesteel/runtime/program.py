@@ -236,6 +236,7 @@ class Ack:
     split_times: dict[str, dict[str, SplitTime]] = field(default_factory=dict)  # of sources with alignment
     is_cut: bool = False  # the time limit ended the reading before the ranges did
     ended: bool = False  # end of input was seen by every operator of the subtask
+    forgets: bool = False  # so nobody needs its state any more, and no checkpoint that is to come holds it
     watermark: int | None = None  # of the last operator of the chain that has one
     next_timer_ms: int | None = None  # processing time at which something is due without input
     waited_ms: float = 0.0  # for answers from outside that a shorter epoch would have waited for as long

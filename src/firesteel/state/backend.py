@@ -289,6 +289,11 @@ class SubtaskState:
         if len(self._core.group_keys) > _GROUP_KEYS_PER_CACHE * limit:
             self._core.group_keys.clear()
 
+    def forget(self) -> None:
+        """Nobody will ask for this state: neither what it has been nor what the epoch has changed is kept."""
+        self.abandon()
+        self._core.overlay.rest()
+
     def abandon(self) -> None:
         """The epoch failed: what the cache holds belongs to no manifest. The next ``begin`` starts over."""
         self._give_up_writing()
