@@ -115,6 +115,20 @@ def test_the_first_epoch_looks_at_the_clock_after_one_record() -> None:
     assert pace.limit_ms < pace.overrun_ms <= 2_000
 
 
+@pytest.mark.parametrize(
+    ("target_ms", "records", "limit_ms"), [(500, 131_072, 500), (6_000, 1_572_864, 2_000)]
+)
+def test_the_first_epoch_of_cheap_code_is_as_large_as_its_target_allows(
+    target_ms: int, records: int, limit_ms: int
+) -> None:
+    pacer = Pacer(PacingOptions(target_ms, is_cheap=True))
+    assert planned(pacer) == records
+    pace = pacer.next_epoch().pace
+    assert pace is not None
+    assert (pace.first_records, pace.limit_ms) == (1, limit_ms)
+    assert pace.overrun_ms >= 4 * limit_ms
+
+
 def test_a_cut_epoch_is_followed_by_one_of_what_fits() -> None:
     pacer = with_checkpoints(1_000)
     pacer.next_epoch(1_000)

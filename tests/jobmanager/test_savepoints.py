@@ -160,6 +160,19 @@ def test_a_job_goes_on_with_the_other_backend_and_back(tmp_path: Path) -> None:
         path = job.stop(tmp_path)
 
 
+def test_a_drained_job_saves_the_state_of_what_has_ended(tmp_path: Path) -> None:
+    entries = []
+    for drain in (False, True):
+        job = Job(counts)
+        job.give("s", At(1, "a", 1), At(2, "b", 2))
+        manifest = load_manifest(job.stop(tmp_path, drain=drain))
+        entries.append(
+            [s.line.entries for v in manifest.vertices for s in v.subtasks if v.name == "counting"]
+        )
+    assert entries[0] == entries[1]
+    assert sum(entries[1]) > 0
+
+
 def windows(env: Any, sink: CollectingSink) -> None:
     source = env.from_source(LiveSource("w"), punctuated(), "live").uid("live")
     windowed = (

@@ -68,13 +68,15 @@ def _approximate(a: t.DataType, b: t.DataType) -> t.DataType:
 
 
 def _kernel(
-    plain: Callable[[Any, Any], Any], exact: Callable[[Any, Any, t.DecimalType], Any]
+    plain: Callable[[Any, Any], Any], exact: Callable[[Any, Any, t.DecimalType], Any], sign: int = 1
 ) -> Callable[..., Any]:
+    """:param sign: of an interval by which a point of time is moved."""
+
     def compute(site: CallSite, a: Any, b: Any) -> Any:
         if isinstance(site.result, t.DecimalType):
             return exact(a, b, site.result)
         if any(isinstance(d, (*r.DATETIME, *r.INTERVAL)) for d in site.types):
-            return temporal.compute(site, a, b, plain)
+            return temporal.compute(site, a, b, plain, sign)
         return plain(a, b)
 
     return compute
@@ -131,7 +133,7 @@ scalar(
     numbers(r.decimal_plus, temporal.minus_rule),
     sql=(),
     total=True,
-    columns=_kernel(pc.subtract, decimals.subtract),
+    columns=_kernel(pc.subtract, decimals.subtract, sign=-1),
     signatures=(
         "<NUMERIC> - <NUMERIC>",
         "<DATETIME_INTERVAL> - <DATETIME_INTERVAL>",

@@ -56,8 +56,11 @@ def times_rule(call: CallTypes) -> Typing | None:
     return None
 
 
-def compute(site: CallSite, a: Any, b: Any, plain: Callable[[Any, Any], Any]) -> Any:
-    """What ``+``, ``-`` and ``*`` do where an interval is among the operands."""
+def compute(site: CallSite, a: Any, b: Any, plain: Callable[[Any, Any], Any], sign: int) -> Any:
+    """What ``+``, ``-`` and ``*`` do where an interval is among the operands.
+
+    :param sign: of an interval by which a point of time is moved.
+    """
     left, right = site.types
     if isinstance(left, _INTERVALS) and isinstance(right, _INTERVALS):
         return plain(a, b)
@@ -67,7 +70,7 @@ def compute(site: CallSite, a: Any, b: Any, plain: Callable[[Any, Any], Any]) ->
         return _multiplied(site, a, b)
     if isinstance(left, _INTERVALS):
         return moved(site, b, right, a, left, 1)
-    return moved(site, a, left, b, right, 1 if plain(pa.scalar(1), pa.scalar(1)).as_py() == 2 else -1)
+    return moved(site, a, left, b, right, sign)
 
 
 def _multiplied(site: CallSite, interval: Any, number: Any) -> Any:

@@ -13,9 +13,11 @@ from firesteel.common.errors import TypeMismatchError
 from firesteel.runtime.batch import ACTIVE, END, IDLE, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal
 from firesteel.sql.operators.base import ColumnsOperator, column_batch
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.specs import MiniBatchAssigner, WatermarkAssigner
+from firesteel.sql.types import DayTimeIntervalType, LocalZonedTimestampType, TimestampType
 from firesteel.state.backend import OperatorState
 
 __all__ = ["MiniBatchAssignerOperator", "WatermarkAssignerOperator", "milliseconds"]
@@ -37,6 +39,18 @@ def milliseconds(times: pa.Array) -> np.ndarray[Any, Any]:
     return found
 
 
+def delay_of(expression: Expression) -> tuple[int, int] | None:
+    """A column and milliseconds, where *expression* is a column of timestamps less a constant of days to
+    seconds, as most watermarks are; else None."""
+    match expression:
+        case InputRef(index=index, type=TimestampType() | LocalZonedTimestampType()):
+            return index, 0
+        case Call("MINUS", (InputRef(type=TimestampType() | LocalZonedTimestampType()) as column, constant)):
+            if isinstance(constant, Literal) and isinstance(constant.type, DayTimeIntervalType):
+                return None if constant.value is None else (column.index, constant.value)
+    return None
+
+
 class WatermarkAssignerOperator(ColumnsOperator):
     """The watermark of a row is handed on behind it when it has risen by more than the interval of automatic
     watermarks, and otherwise at the end of each flush, as by Flink's timer. (Flink:
@@ -46,6 +60,7 @@ class WatermarkAssignerOperator(ColumnsOperator):
     def __init__(self, program: OperatorProgram, spec: WatermarkAssigner) -> None:
         super().__init__(program, spec)
         self._expression = Evaluation((spec.expression,), spec.input, spec.functions)
+        self._delay = delay_of(spec.expression)
         self._idle = False
         self._seen_ms = 0  # processing time of the last row
         # Both start at 0, as in Flink: no watermark before 1970 is ever said.
@@ -81,7 +96,7 @@ class WatermarkAssignerOperator(ColumnsOperator):
                 detail=f"column {self.spec.input.fields[self.spec.column].name!r}",
                 hint="filter such rows, or give them a time, before the watermark",
             )
-        found = milliseconds(self._expression.run(columns, self.watermark)[0])
+        found = self._found(columns)
         highest = np.maximum.accumulate(np.maximum(found, self._current))
         interval, last = self.context.watermark_interval_ms, self._last
         if self.context.batch_mode:
@@ -99,6 +114,14 @@ class WatermarkAssignerOperator(ColumnsOperator):
         if marks and last != self._last:
             self.watermark = self._last = last
         return marks
+
+    def _found(self, columns: Columns) -> np.ndarray[Any, Any]:  # hot
+        """The watermark of each row."""
+        if self._delay is None:
+            return milliseconds(self._expression.run(columns, self.watermark)[0])
+        column, delay_ms = self._delay
+        times = milliseconds(columns.arrays[column])
+        return times - delay_ms if delay_ms else times
 
     def _catch_up(self) -> list[Mark]:
         """What the timer of the interval hands on."""
