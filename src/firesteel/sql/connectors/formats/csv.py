@@ -138,7 +138,7 @@ def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, .
             return None
         if format_.dialect.trim and (b" " in block or b"\t" in block):
             return None
-        if quote is not None and block.count(quote) % 2:
+        if quote is not None and quote in block and block.count(quote) % 2:
             return None  # a value goes on in the next block
         if escape is not None and escape in block:
             return None

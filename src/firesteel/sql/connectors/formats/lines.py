@@ -34,6 +34,7 @@ _TRIES: Final = 3  # blocks in a row that are not usual, before it is not tried 
 class _Block(NamedTuple):
     """:ivar columns: None: it is to be read line by line. :ivar position: behind it."""
 
+    lines: bytes
     columns: Columns | None
     position: int
     is_last: bool
@@ -69,6 +70,9 @@ class LinesReader(SourceReader):
                 blocks = self._ahead.of(self._blocks(opened, file, position, count, room))
                 with closing(blocks):
                     for block in blocks:
+                        if block.columns is not None and len(block.columns) > count:
+                            lines, _ = some_lines(block.lines, 0, count)
+                            block = self._block(lines, position + len(lines), False)
                         if block.columns is None:
                             self._tries -= 1
                             unusual = block.position - position
@@ -78,7 +82,7 @@ class LinesReader(SourceReader):
                         room -= max(1, block.position - position)
                         position = block.position
                         yield Chunk(as_values(block.columns), None, position, block.is_last)
-                        if block.is_last:
+                        if block.is_last or count <= 0:
                             return
                     else:
                         return
@@ -94,22 +98,21 @@ class LinesReader(SourceReader):
     def _blocks(
         self, opened: OpenText, file: FileRange, position: int, count: int, room: int
     ) -> Iterator[Callable[[], _Block]]:
-        """Cut the file into blocks, up to the first that no record or byte is left for; a line counts as a
-        record, though it may be empty. What is yielded reads a block."""
-        while count > 0 and room > 0:
+        """Cut the file into blocks, up to the first that no byte is left for. What is yielded reads a block.
+
+        How many lines a block has, its columns say: to count them would keep the other threads from work for
+        as long as it takes to read them."""
+        while room > 0:
             size = max(_SMALL, min(_BLOCK, room, count * 256))
             block, is_last = next(line_blocks(opened.source, file, position, size))
-            lines, found = some_lines(block, 0, count)
-            position += len(lines)
-            is_last = is_last and len(lines) == len(block)
-            yield partial(self._block, lines, position, is_last)
+            position += len(block)
+            yield partial(self._block, block, position, is_last)
             if is_last:
                 return
-            count -= found
-            room -= max(1, len(lines))
+            room -= max(1, len(block))
 
     def _block(self, lines: bytes, position: int, is_last: bool) -> _Block:
-        return _Block(self._read_block(lines), position, is_last)
+        return _Block(lines, self._read_block(lines), position, is_last)
 
     def _as_rows(self, range_: ReadRange) -> Iterator[Chunk]:
         for chunk in self._rows.read(range_):
