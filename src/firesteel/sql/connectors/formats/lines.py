@@ -85,7 +85,7 @@ class LinesReader(SourceReader):
                         if block.is_last or count <= 0:
                             return
                     else:
-                        return
+                        continue  # there were fewer lines than was thought
             before, most = position, min(room, unusual) if self._tries else room
             for chunk in self._as_rows(ReadRange(range_.split, position, count, max(1, most))):
                 position = chunk.position
@@ -98,11 +98,10 @@ class LinesReader(SourceReader):
     def _blocks(
         self, opened: OpenText, file: FileRange, position: int, count: int, room: int
     ) -> Iterator[Callable[[], _Block]]:
-        """Cut the file into blocks, up to the first that no byte is left for. What is yielded reads a block.
-
-        How many lines a block has, its columns say: to count them would keep the other threads from work for
-        as long as it takes to read them."""
-        while room > 0:
+        """Cut the file into blocks, up to the first that no byte is left for, and probably no record: how
+        many lines a block has, its columns say. To count them would keep the other threads from work. What
+        is yielded reads a block."""
+        while count > 0 and room > 0:
             size = max(_SMALL, min(_BLOCK, room, count * 256))
             block, is_last = next(line_blocks(opened.source, file, position, size))
             position += len(block)
@@ -110,6 +109,7 @@ class LinesReader(SourceReader):
             if is_last:
                 return
             room -= max(1, len(block))
+            count -= len(block) * block.count(b"\n", 0, _SMALL) // min(_SMALL, max(1, len(block)))
 
     def _block(self, lines: bytes, position: int, is_last: bool) -> _Block:
         return _Block(lines, self._read_block(lines), position, is_last)
