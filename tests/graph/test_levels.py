@@ -104,6 +104,17 @@ def test_level_parallelism_is_the_highest_of_its_vertices() -> None:
     assert [level.parallelism for level in plan.levels] == [3, 2]
 
 
+def test_rows_for_many_subtasks_pass_a_single_one_in_as_many_tasks() -> None:
+    p = Program()
+    s = p.op("s", p.source())
+    single = p.op("single", p.partition(s, PartitionKind.GLOBAL), parallelism=1)
+    p.two("join", p.partition(s, PartitionKind.REBALANCE), p.partition(single, PartitionKind.BROADCAST))
+    plan = plan_levels(p.job(parallelism=4))
+    assert [level.parallelism for level in plan.levels] == [4, 1, 4]
+    assert [level.tasks for level in plan.levels] == [4, 4, 4]
+    assert plan.subtasks == 9
+
+
 kinds = st.sampled_from([None, PartitionKind.HASH, PartitionKind.REBALANCE, PartitionKind.BROADCAST])
 steps = st.lists(
     st.tuples(st.integers(0, 99), st.integers(0, 99), kinds, kinds, st.integers(1, 2)),
@@ -148,3 +159,7 @@ def test_any_program_becomes_a_linear_plan(
             assert edge.forward is (route.kind is CARRIED)
             between = plan.levels[route.source_level + 1 : route.target_level]
             assert all(route in level.passing for level in between)
+    for level in plan.levels:
+        receivers = {vertex.id: vertex.parallelism for vertex in plan.vertices}
+        passed = [receivers[route.edge.target_vertex] for route in level.passing]
+        assert level.tasks == max([level.parallelism, *passed])

@@ -37,11 +37,13 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """``vertices`` in topological order, forward edges inside the level included. ``parallelism`` is the
-    number of Spark partitions of the stage. ``passing`` are routes from an earlier to a later level."""
+    """``vertices`` in topological order, forward edges inside the level included. ``parallelism`` is how many
+    tasks have subtasks. ``passing`` are routes from an earlier to a later level; ``tasks`` are as many as its
+    subtasks where that is more: rows for many subtasks would all pass through the only one of this level."""
 
     index: int
     parallelism: int
+    tasks: int
     vertices: tuple[JobVertex, ...]
     local: tuple[Route, ...]
     incoming: tuple[Route, ...]
@@ -91,7 +93,8 @@ def plan_levels(graph: JobGraph) -> LevelPlan:
     by_level: list[list[JobVertex]] = [[] for _ in range(max(level_of.values()) + 1)]
     for vertex in graph.vertices:
         by_level[level_of[vertex.id]].append(vertex)
-    levels = tuple(_level(index, vertices, routes) for index, vertices in enumerate(by_level))
+    widths = {vertex.id: vertex.parallelism for vertex in graph.vertices}
+    levels = tuple(_level(index, vertices, routes, widths) for index, vertices in enumerate(by_level))
     return LevelPlan(levels, routes)
 
 
@@ -104,15 +107,21 @@ def _route(edge: JobEdge, level_of: Mapping[str, int]) -> Route:
     return Route(edge, kind, source, target)
 
 
-def _level(index: int, vertices: list[JobVertex], routes: tuple[Route, ...]) -> Level:
+def _level(
+    index: int, vertices: list[JobVertex], routes: tuple[Route, ...], widths: Mapping[str, int]
+) -> Level:
+    """:param widths: the parallelism of each vertex."""
     local = tuple(r for r in routes if r.kind is RouteKind.LOCAL and r.source_level == index)
     exchanged = [r for r in routes if r.spark_exchange]
+    passing = tuple(r for r in exchanged if r.source_level < index < r.target_level)
+    parallelism = max(vertex.parallelism for vertex in vertices)
     return Level(
         index=index,
-        parallelism=max(vertex.parallelism for vertex in vertices),
+        parallelism=parallelism,
+        tasks=max([parallelism, *(widths[r.edge.target_vertex] for r in passing)]),
         vertices=tuple(vertices),  # in the order of the job graph, which is topological
         local=local,
         incoming=tuple(r for r in exchanged if r.target_level == index),
         outgoing=tuple(r for r in exchanged if r.source_level == index),
-        passing=tuple(r for r in exchanged if r.source_level < index < r.target_level),
+        passing=passing,
     )

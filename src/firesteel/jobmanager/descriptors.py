@@ -33,6 +33,11 @@ class Deployment:
         """The parallelism of each level."""
         return [level.parallelism for level in self.plan.levels]
 
+    @property
+    def tasks(self) -> list[int]:
+        """How many tasks each level has in epochs."""
+        return [level.tasks for level in self.plan.levels]
+
     def descriptors(
         self,
         run: JobRun,

@@ -111,7 +111,7 @@ class EpochMover:
         if course.fresh:
             self._observer.attempt_reached(ExecutionState.RUNNING)
         try:
-            answers = self._epochs.run(levels, self._deployment.widths)
+            answers = self._epochs.run(levels, self._deployment.tasks)
         except EpochGivenUp as e:
             log.info(
                 "epoch is run again with fewer records job=%s epoch=%d", self._deployment.job_id, course.epoch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError, JobExecutionError
@@ -123,7 +123,7 @@ class EpochRunner:
     def cancel(self) -> None:
         self._engine.cancel()
 
-    def run(self, levels: list[LevelDescriptor], widths: list[int]) -> EpochAnswers | None:
+    def run(self, levels: list[LevelDescriptor], tasks: list[int]) -> EpochAnswers | None:
         """The answers of all subtasks; None when the job is cancelled. What a failed attempt did is
         discarded whole.
 
@@ -133,9 +133,9 @@ class EpochRunner:
         """
         for attempt in range(1, self._attempts + 1):
             try:
-                answers = self._engine.run(levels, widths)
+                answers = self._engine.run(levels, tasks)
                 pass_on(answers)
-                self._check_time(answers, widths)
+                self._check_time(answers, levels)
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
                     raise user_failure(errors[0], self._job_id, self._graph)
@@ -155,13 +155,14 @@ class EpochRunner:
                 log.warning("epoch failed and is run again job=%s epoch=%d: %s", self._job_id, epoch, e)
         raise AssertionError("unreachable")
 
-    def _check_time(self, answers: list[Answer], widths: list[int]) -> None:
+    def _check_time(self, answers: list[Answer], levels: Sequence[LevelDescriptor]) -> None:
         """A task that gave up is told of before an error: what others did with a part of its output may be
         the reason of that error."""
         overruns = [a for a in answers if isinstance(a, Overrun)]
         if overruns:
             worst = max(overruns, key=lambda a: a.worked_ms / max(1, a.records))
-            raise EpochGivenUp(worst, widths[worst.level], [a for a in answers if isinstance(a, Ack)])
+            width = len({subtask for _, subtask in levels[worst.level].subtasks})
+            raise EpochGivenUp(worst, width, [a for a in answers if isinstance(a, Ack)])
 
 
 def newest(reports: Iterable[TaskReport]) -> list[TaskReport]:

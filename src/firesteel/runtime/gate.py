@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.valve import WatermarkValve
-from firesteel.runtime.wire import decode_batch
+from firesteel.runtime.wire import Body, decode_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,11 +37,11 @@ class Gate:
         self.received = dict.fromkeys(self._channels, 0)  # records in this epoch
         self.bytes = 0  # of the buffers of this epoch
 
-    def decode(self, body: bytes) -> Batch:
+    def decode(self, body: Body) -> Batch:
         """Read a buffer; its records may be objects of the user's classes."""
         self.bytes += len(body)
         try:
-            return self._decode(body)
+            return self._decode(bytes(body))
         except BaseException as e:
             self._user_code.fail(e)
 

@@ -23,6 +23,7 @@ from firesteel.common.options import metrics as options
 from firesteel.metrics.groups import Groups
 from firesteel.runtime.metrics import Histogram, MetricKey
 from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.wire import Body
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import Chain
@@ -106,7 +107,7 @@ class LatencyMarkers:
             if not operator.ended:
                 self._pass_on(uid, Marker(int(marked_ms), uid, self._subtask), now_ms)
 
-    def receive(self, edge: int, body: bytes, now_ms: float) -> None:
+    def receive(self, edge: int, body: Body, now_ms: float) -> None:
         """Take the marker of a row."""
         self._arrive(self._heads[edge], Marker(*pickle.loads(body)), now_ms)
 

@@ -21,7 +21,9 @@ def pack_level(descriptor: LevelDescriptor) -> bytes:
 
 
 def unpack_level(data: bytes, subtask: int) -> LevelDescriptor:
-    """The descriptor with what it says of one subtask (of each vertex of the level)."""
+    """The descriptor with what it says of one subtask (of each vertex of the level); of a task beyond them,
+    nothing."""
     descriptor: LevelDescriptor
     descriptor, packed = pickle.loads(data)
-    return replace(descriptor, subtasks=pickle.loads(packed[subtask]))
+    own = packed.get(subtask)
+    return descriptor if own is None else replace(descriptor, subtasks=pickle.loads(own))

@@ -12,7 +12,7 @@ import enum
 import pickle
 from array import array
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import cloudpickle
 
@@ -39,12 +39,16 @@ class RowKind(enum.IntEnum):
     END = 7  # all that a task gets in the epoch was before it; in epochs mode, of the transport alone
 
 
+#: A view where it lies in what came with others; who keeps anything of it copies it.
+Body: TypeAlias = bytes | memoryview
+
+
 class WireRow(NamedTuple):
     target: int
     channel: int
     ord: int
     kind: int
-    body: bytes
+    body: Body
 
 
 def channel_id(edge: int, producer: int) -> int:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from firesteel.runtime.inbox import InboxEnded
-from firesteel.runtime.wire import WireRow
+from firesteel.runtime.wire import Body, WireRow
 from firesteel.spark.connection import Connection
 from firesteel.spark.settings import PUSH_BYTES
 
@@ -40,13 +40,13 @@ _PUSH: Final = bytes(PUSH_BYTES)
 
 def to_burst(rows: Sequence[WireRow], width: int) -> pa.StructArray:
     """*rows* for the next level, which has *width* tasks; a burst for each that gets some."""
-    parts: dict[int, list[bytes]] = {}
+    parts: dict[int, list[Body]] = {}
     for target, channel, ord, kind, body in rows:
         header = _HEADER.pack(kind + 1, len(body), target, channel, ord)
         parts.setdefault(target % width, []).extend((header, body))
     targets: list[int] = []
     lengths: list[int] = []
-    pieces: list[bytes] = []
+    pieces: list[Body] = []
     for target, found in parts.items():
         targets += (target, target)
         lengths += (sum(map(len, found)), PUSH_BYTES)

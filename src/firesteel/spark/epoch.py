@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from firesteel.runtime.shipped_level import pack_level, unpack_level
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.waited_for import begin_task
-from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.runtime.wire import Body, RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.connection import is_waited_for
 from firesteel.spark.copies import makes_copies, wait_for_copies
@@ -127,7 +127,8 @@ def _ends(consumers: int) -> Iterator[WireRow]:
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
     is_whole = False
     for batch in batches:
-        for row in map(WireRow, *(column.to_pylist() for column in batch.columns)):
+        *columns, bodies = batch.columns
+        for row in map(WireRow, *(column.to_pylist() for column in columns), _bodies(bodies)):
             if row.kind == RowKind.END:
                 is_whole = True
             else:
@@ -137,6 +138,16 @@ def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
             "The input of a task ended too early",
             detail="Spark has closed the connection to the Python worker, as it does when it kills a task",
         )
+
+
+def _bodies(column: pa.Array) -> list[Body]:
+    """Not copied: many are for deeper levels and only pass through."""
+    _, offsets, data = column.buffers()
+    if data is None:
+        return [b""] * len(column)
+    ends = memoryview(offsets).cast("i")[column.offset : column.offset + len(column) + 1].tolist()
+    every = memoryview(data)
+    return [every[start:stop] for start, stop in pairwise(ends)]
 
 
 def _pack(rows: Iterable[WireRow]) -> Iterator[pa.RecordBatch]:
