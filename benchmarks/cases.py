@@ -427,6 +427,17 @@ def real_time(environments: Environments, rounds: int) -> list[Comparison]:
     ]
 
 
+def sql_functions(environments: Environments, rounds: int) -> list[Comparison]:
+    results: list[Comparison] = []
+    for function, records, target in (("python", 500_000, 10.0), ("pandas", 500_000, 3.0)):
+        arguments = ("--function", function)
+        ours = System("firesteel", OURS, "sql_function.py", 8_000_000, arguments, pyflink_text=True)
+        theirs = System("PyFlink, process mode", "pyflink", "sql_function.py", records, arguments)
+        case = f"u: a function of the user in SQL, {function}"
+        results += compare_rates(case, ours, [Peer(theirs, target)], environments, rounds)
+    return results
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -443,6 +454,7 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "o": patterns,
     "p": large_changes,
     "r": real_time,
+    "u": sql_functions,
 }
 
 #: Those that compare rates, and so can be compared with an earlier commit.
