@@ -111,6 +111,7 @@ def head(number: int) -> bytes:
     return (number % 50).to_bytes(2, "big") + length + key + b"column"
 
 
+@pytest.mark.row("S-PERF-12")
 def test_a_filter_knows_the_heads_of_keys() -> None:
     entries = {head(n) + rest: b"v" for n in range(0, 2_000, 2) for rest in (b"", b"a", b"bb")[n % 3 :]}
     run, data = make(entries)

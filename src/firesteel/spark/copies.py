@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from firesteel.common.logs import logger
+from firesteel.spark.jvm import FAILURES
 
 log = logger(__name__)
 
@@ -25,8 +27,10 @@ def wait_for_copies(context: Any, stages: Iterable[int | None]) -> None:
     """Wait until no task of these stages runs, and so each that was killed has lost its connection."""
     waiting = {stage for stage in stages if stage is not None}
     until_s = time.monotonic() + _PATIENCE_S
-    # What the store knows comes by events in their order. That of a task that has begun may be on its way.
-    context._jsc.sc().listenerBus().waitUntilEmpty()
+    # What the store knows comes by events in their order. That of a task that has begun may be on its way,
+    # for long where other listeners are slow.
+    with suppress(*FAILURES):
+        context._jsc.sc().listenerBus().waitUntilEmpty()
     store = context._jsc.sc().statusStore()
     while waiting := {stage for stage in waiting if _runs(store, stage)}:
         if time.monotonic() > until_s:
@@ -36,5 +40,8 @@ def wait_for_copies(context: Any, stages: Iterable[int | None]) -> None:
 
 
 def _runs(store: Any, stage: int) -> bool:
-    found = store.lastStageAttempt(stage)
+    try:
+        found = store.lastStageAttempt(stage)
+    except FAILURES:  # it was long ago
+        return False
     return bool(found.numActiveTasks()) or found.status().name() == _ACTIVE
