@@ -196,16 +196,16 @@ class Program:
     def wait(self, client, expected, keep):
         """Until all is done: when it was, and the reports of the checkpoints."""
         seen, ended = {}, None
-        history = client._handle.master.checkpoints.statistics.history  # they have no public door yet
+        job = client._handle.job  # reports of checkpoints have no public door but REST
         result = client.get_job_execution_result()
         while not result.done():
-            seen |= {report.id: report for report in list(history)}
+            seen |= {report.id: report for report in job.view.checkpoints.history}
             counted = touched(client.get_accumulators().result())
             if keep and counted == expected:
                 ended = ended or time.time()
                 if any(report.triggered_ms > 1000 * ended for report in seen.values()):
                     client.cancel().result()
-                    seen |= {report.id: report for report in history}  # it may have taken one more
+                    seen |= {report.id: report for report in job.view.checkpoints.history}  # it may have taken one more
                     break
             time.sleep(0.2)
         else:
