@@ -205,7 +205,7 @@ class Program:
                 ended = ended or time.time()
                 if any(report.triggered_ms > 1000 * ended for report in seen.values()):
                     client.cancel().result()
-                    seen |= {report.id: report for report in job.view.checkpoints.history}  # it may have taken one more
+                    seen |= {report.id: report for report in job.view.checkpoints.history}  # one more
                     break
             time.sleep(0.2)
         else:
