@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import StateError
 from firesteel.common.typeinfo import Types
-from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.state import _cells, _list_state, _map_state
 from firesteel.state._list_state import CHUNK_ELEMENTS
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
@@ -429,3 +429,25 @@ def test_memory_does_not_grow_with_the_collection(driver: Driver) -> None:
     assert peak_of(lambda: exhaust(iter(a_list(epoch.op).get()))) < 6_000_000
     assert peak_of(lambda: a_map(epoch.op).is_empty()) < 2_500_000
     assert peak_of(lambda: a_map(epoch.op).clear()) < 100_000
+
+
+def test_a_process_that_is_behind_holds_no_more_than_its_limit() -> None:
+    driver = Driver(limits=StateLimits(warm_entries=100, cache_entries=3_000))
+    ahead, behind = driver.process(), driver.process()
+    number = ValueStateDescriptor("number", Types.LONG())
+
+    def write(first: int, last: int) -> Callable[[OperatorState], None]:
+        def work(operator: OperatorState) -> None:
+            for key in range(first, last):
+                use(operator, key).get_state(number).update(key)
+
+        return work
+
+    driver.run(behind, write(0, 2_500))
+    for epoch in range(4):
+        driver.run(ahead, write(2_500 + 1_000 * epoch, 3_500 + 1_000 * epoch))
+    behind.begin(driver.line, 0)
+    assert behind._caches.size <= 3_000
+    operator = behind.operator("op")
+    for key in range(0, 6_500, 250):
+        assert use(operator, key).get_state(number).value() == key

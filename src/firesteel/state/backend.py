@@ -136,6 +136,7 @@ class SubtaskState:
                 if delta.run is not None:
                     for keys, values in core.overlay.slices(delta.run):
                         self._caches.load(keys, values)
+                    self._shrink()  # a process that is far behind holds no more than others for it
         self._at = line.manifest_id
         self._pending = None
         self._open = True
