@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -23,28 +22,6 @@ settings.register_profile(
     "tests", suppress_health_check=[HealthCheck.too_slow], deadline=None, derandomize=FACTOR == 1
 )
 settings.load_profile("tests")
-
-
-def _measuring() -> Any:
-    """What measures which code tests run; None: nothing does."""
-    coverage = sys.modules.get("coverage")
-    return None if coverage is None else coverage.Coverage.current()
-
-
-def pytest_runtest_logfinish() -> None:
-    """Python does not trace any more when an error was raised while it called who traces, as where functions
-    call each other without end."""
-    measuring = _measuring()
-    if measuring is not None and sys.gettrace() is None:
-        measuring.stop()
-        measuring.start()
-
-
-def pytest_sessionfinish() -> None:
-    """Processes of pytest-xdist are killed when they take seconds to end, as those that are measured do."""
-    measuring = _measuring()
-    if measuring is not None:
-        measuring.save()
 
 
 def pytest_configure() -> None:

@@ -81,9 +81,7 @@ def test_groups_change_as_their_rows_come() -> None:
         grouped = (
             people(t).group_by(col("name")).select(col("name"), col("n").sum, col("id").count.alias("c"))
         )
-        made = changes(grouped)  # in order for each key
-        assert [m for m in made if "ann" in m] == ["+I[ann, 20, 1]", "-U[ann, 20, 1]", "+U[ann, 25, 2]"]
-        assert [m for m in made if "ann" not in m] == ["+I[bob, 30, 1]"]
+        assert changes(grouped) == ["+I[ann, 20, 1]", "+I[bob, 30, 1]", "-U[ann, 20, 1]", "+U[ann, 25, 2]"]
         assert kept(people(t).select(col("n").max, col("n").avg)) == [(30, 18)]
         assert kept(people(t).select(col("name")).distinct()) == [("ann",), ("bob",)]
 

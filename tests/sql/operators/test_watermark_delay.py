@@ -32,16 +32,22 @@ def test_a_constant_delay_is_what_the_expression_gives(
     times = pa.array(TIMES, pa.int64()).view(pa.timestamp(unit, **zone))
     columns = Columns([pa.array(range(len(TIMES)), pa.int32()), times], len(TIMES))
     expression = minus(kind, delay_ms)
-    assert delay_of(expression) == (1, delay_ms)
+    assert delay_of(expression, 1) == delay_ms
     expected = milliseconds(Evaluation((expression,), row, {}).run(columns)[0])
     assert np.array_equal(milliseconds(times) - delay_ms, expected)
 
 
 def test_other_expressions_are_evaluated() -> None:
     kind = t.TimestampType(precision=3)
-    assert delay_of(InputRef(1, kind)) == (1, 0)
-    assert delay_of(minus(kind, None)) is None
-    assert delay_of(minus(kind, 3, t.YearMonthIntervalType("MONTH"))) is None
-    assert delay_of(minus(t.DateType(), 3)) is None
-    assert delay_of(Call("PLUS", (InputRef(1, kind), Literal(5, SECONDS)), kind)) is None
-    assert delay_of(Call("MINUS", (InputRef(1, kind), InputRef(0, SECONDS)), kind)) is None
+    assert delay_of(InputRef(1, kind), 1) == 0
+    assert delay_of(minus(kind, None), 1) is None
+    assert delay_of(minus(kind, 3, t.YearMonthIntervalType("MONTH")), 1) is None
+    assert delay_of(Call("PLUS", (InputRef(1, kind), Literal(5, SECONDS)), kind), 1) is None
+    assert delay_of(Call("MINUS", (InputRef(1, kind), InputRef(0, SECONDS)), kind), 1) is None
+
+
+def test_a_column_that_may_be_null_is_evaluated() -> None:
+    """What lies below the least watermark would be far above all."""
+    kind = t.TimestampType(precision=3)
+    assert delay_of(InputRef(1, kind), 0) is None
+    assert delay_of(minus(kind, 4_000), 0) is None

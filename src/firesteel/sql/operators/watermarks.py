@@ -17,7 +17,7 @@ from firesteel.sql.expressions import Call, Expression, InputRef, Literal
 from firesteel.sql.operators.base import ColumnsOperator, column_batch
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.specs import MiniBatchAssigner, WatermarkAssigner
-from firesteel.sql.types import DayTimeIntervalType, LocalZonedTimestampType, TimestampType
+from firesteel.sql.types import DayTimeIntervalType
 from firesteel.state.backend import OperatorState
 
 __all__ = ["MiniBatchAssignerOperator", "WatermarkAssignerOperator", "milliseconds"]
@@ -39,15 +39,16 @@ def milliseconds(times: pa.Array) -> np.ndarray[Any, Any]:
     return found
 
 
-def delay_of(expression: Expression) -> tuple[int, int] | None:
-    """A column and milliseconds, where *expression* is a column of timestamps less a constant of days to
-    seconds, as most watermarks are; else None."""
+def delay_of(expression: Expression, rowtime: int) -> int | None:
+    """Milliseconds, where *expression* is the rowtime column less a constant of days to seconds, as most
+    watermarks are; else None. Another column may have nulls."""
     match expression:
-        case InputRef(index=index, type=TimestampType() | LocalZonedTimestampType()):
-            return index, 0
-        case Call("MINUS", (InputRef(type=TimestampType() | LocalZonedTimestampType()) as column, constant)):
-            if isinstance(constant, Literal) and isinstance(constant.type, DayTimeIntervalType):
-                return None if constant.value is None else (column.index, constant.value)
+        case InputRef(index=index) if index == rowtime:
+            return 0
+        case Call("MINUS", (InputRef(index=index), Literal(value, DayTimeIntervalType()))) if (
+            index == rowtime
+        ):
+            return None if value is None else int(value)
     return None
 
 
@@ -60,7 +61,7 @@ class WatermarkAssignerOperator(ColumnsOperator):
     def __init__(self, program: OperatorProgram, spec: WatermarkAssigner) -> None:
         super().__init__(program, spec)
         self._expression = Evaluation((spec.expression,), spec.input, spec.functions)
-        self._delay = delay_of(spec.expression)
+        self._delay_ms = delay_of(spec.expression, spec.column)
         self._idle = False
         self._seen_ms = 0  # processing time of the last row
         # Both start at 0, as in Flink: no watermark before 1970 is ever said.
@@ -117,11 +118,9 @@ class WatermarkAssignerOperator(ColumnsOperator):
 
     def _found(self, columns: Columns) -> np.ndarray[Any, Any]:  # hot
         """The watermark of each row."""
-        if self._delay is None:
+        if self._delay_ms is None:
             return milliseconds(self._expression.run(columns, self.watermark)[0])
-        column, delay_ms = self._delay
-        times = milliseconds(columns.arrays[column])
-        return times - delay_ms if delay_ms else times
+        return milliseconds(columns.arrays[self.spec.column]) - self._delay_ms
 
     def _catch_up(self) -> list[Mark]:
         """What the timer of the interval hands on."""
