@@ -25,7 +25,6 @@ _FIRST_CHEAP_PER_MS: Final = 262.144  # where each is known to cost microseconds
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 #: The same where no task is sent anything: all of them stop when their time is over.
 _STEP_OF_SOURCES: Final = 64.0
-_FIRST_CHEAP_PIECE: Final = 16_384  # records before the first look at the clock
 _FIRST_LIMIT_MS: Final = 500.0  # of an epoch while the cost of a record is unknown
 _FIRST_CHEAP_LIMIT: Final = 1 / 3  # of the target, if that is longer, where it should be small
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
@@ -207,7 +206,7 @@ class Pacer:
         if not self._options.is_cheap:
             return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), _LEAST_OVERRUN_MS, 1)
         limit_ms = min(limit_ms, max(_FIRST_LIMIT_MS, self._target_ms * _FIRST_CHEAP_LIMIT))
-        return _pace_of(limit_ms, max(limit_ms * _OVERRUN, _FIRST_CHEAP_OVERRUN_MS), _FIRST_CHEAP_PIECE)
+        return _pace_of(limit_ms, max(limit_ms * _OVERRUN, _FIRST_CHEAP_OVERRUN_MS), 1)
 
     def is_full(self, work: Work) -> bool:
         """Whether there may have been more to read than the epoch has taken, of some split at least."""
