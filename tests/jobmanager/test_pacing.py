@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from firesteel.jobmanager.pacing import Pacer, PacingOptions, Work, dirt
@@ -75,6 +77,24 @@ def test_epochs_stay_short_where_records_cost_much_beside_the_functions() -> Non
         records = planned(pacer)
         pacer.learn(Work(100 + 100 * records, records, records, most_of_split=records, busy_ms=records / 10))
     assert planned(pacer) <= 20
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_epochs_keep_their_records_where_spark_takes_now_longer_now_shorter(seed: int) -> None:
+    """Checkpoints come sooner than Spark ends an epoch, so half of the time is to be work. When each difference
+    between two epochs was taken for the cost of records, they fell to one record and stayed there."""
+    chance = random.Random(seed)
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=10, with_exchange=True))
+    worked_ms = elapsed_ms = 0.0
+    for number in range(300):
+        records = planned(pacer)
+        busy_ms = records / 50 + 1
+        spark_ms = max(20.0, chance.gauss(300, 80)) + (500 if chance.random() < 0.05 else 0)
+        pacer.learn(Work(busy_ms + spark_ms, records, records, most_of_split=records, busy_ms=busy_ms))
+        if number >= 50:
+            worked_ms, elapsed_ms = worked_ms + busy_ms, elapsed_ms + busy_ms + spark_ms
+            assert records > 1
+    assert worked_ms > 0.3 * elapsed_ms
 
 
 @pytest.mark.row("S-NET-06", "S-NET-08")

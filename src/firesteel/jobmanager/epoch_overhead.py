@@ -2,12 +2,15 @@
 
 It is not what a small epoch took beside the work of its tasks: records may cost much there too, in an
 exchange. What stays when there are fewer of them is the cost of the epoch, so two epochs of different sizes
-tell them apart. A worker that stands still makes one epoch long; what two in succession say is believed.
+tell them apart. Spark takes now longer, now shorter for an epoch, and two of a similar size differ by that
+alone; so of the last three measures the middle one is believed, of either cost.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Final
 
 _FIRST_MS: Final = 150.0
@@ -28,19 +31,16 @@ class EpochOverhead:
     def __init__(self) -> None:
         self.ms = _FIRST_MS
         self._compared: _Seen | None = None  # the next one of another size is compared with it
-        self._each_ms: float | None = None  # what a record costs there; None: nothing has been compared
-        self._last_ms: float | None = None  # what the epoch before has said
+        self._each = _Belief()  # in ms, what a record costs there
+        self._empty = _Belief()  # in ms, what is left without that
 
     def learn(self, records: int, overhead_ms: float) -> None:
         """An epoch of *records* took *overhead_ms* beside the work of its tasks."""
-        seen = _Seen(records, overhead_ms)
-        self._compare(seen)
-        if self._each_ms is None and records >= _FEW_RECORDS:
+        self._compare(_Seen(records, overhead_ms))
+        each_ms = self._each.value
+        if each_ms is None and records >= _FEW_RECORDS:
             return
-        said_ms = max(_LEAST_MS, overhead_ms - (self._each_ms or 0.0) * records)
-        agreed_ms = self.ms if self._last_ms is None else min(said_ms, self._last_ms)
-        self.ms = max(agreed_ms, self.ms) if said_ms > self.ms else said_ms
-        self._last_ms = said_ms
+        self.ms = self._empty.hear(max(_LEAST_MS, overhead_ms - (each_ms or 0.0) * records))
 
     def at_most(self, records: int, elapsed_ms: float) -> None:
         """An epoch of *records* took *elapsed_ms* in all; how long its tasks worked is not known."""
@@ -55,5 +55,21 @@ class EpochOverhead:
         few, many = sorted((other, seen), key=lambda s: s.records)
         if many.records >= _APART * few.records and many.records > few.records:
             more = many.records - few.records
-            self._each_ms = max(0.0, many.overhead_ms - few.overhead_ms) / more
+            self._each.hear(max(0.0, many.overhead_ms - few.overhead_ms) / more)
             self._compared = seen
+
+
+class _Belief:
+    """What measures say of which single ones may be wrong: the middle of the last three."""
+
+    def __init__(self) -> None:
+        self._heard: deque[float] = deque(maxlen=3)
+
+    @property
+    def value(self) -> float | None:
+        """None: nothing has been measured."""
+        return median_low(self._heard) if self._heard else None
+
+    def hear(self, measure: float) -> float:
+        self._heard.append(measure)
+        return median_low(self._heard)
