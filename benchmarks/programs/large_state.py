@@ -112,6 +112,7 @@ class Sampler(threading.Thread):
         super().__init__(daemon=True)
         self.workspace = workspace
         self.most = {}
+        self.cpu_s = 0.0  # of all processes that are there
 
     def run(self):
         for turn in itertools.count():
@@ -122,21 +123,36 @@ class Sampler(threading.Thread):
             time.sleep(2)
 
     def look(self):
-        memory = []
-        for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        own = psutil.Process()
+        memory, workers, cpu_s = 0, [0], 0.0
+        for process in (own, *own.children(recursive=True)):
             try:
-                info = process.memory_info()
-                if "starved.py" not in " ".join(process.cmdline()):
-                    memory.append((info.rss - info.shared, "python" in process.name()))
-            except psutil.Error:  # it ended meanwhile
+                command, times = " ".join(process.cmdline()), process.cpu_times()
+                size = anonymous_bytes(process.pid)
+            except (psutil.Error, OSError):  # it ended meanwhile
                 continue
+            if "starved.py" not in command:
+                memory += size
+                cpu_s += times.user + times.system
+            if "pyspark" in command and "python" in process.name():
+                workers.append(size)
+        self.cpu_s = max(cpu_s, self.cpu_s)
         sizes = {
-            "processes_mb": sum(size for size, _ in memory),
-            "largest_python_mb": max((size for size, python in memory if python), default=0),
+            "processes_mb": memory,
+            "workers_mb": sum(workers),
+            "largest_worker_mb": max(workers),
             "disk_mb": bytes_below(self.workspace),
             "local_stores_mb": bytes_below(self.workspace / "local"),
         }
         return {key: round(size / (1 << 20)) for key, size in sizes.items()}
+
+
+def anonymous_bytes(pid):
+    """What a process has beside pages of files, with its share of what it has in common with others."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss_Anon:"):
+            return int(line.split()[1]) << 10
+    return 0
 
 
 def bytes_below(directory):
@@ -263,7 +279,7 @@ def main():
             starved.start(options.memory, os.getpid())
         program = Program(options, workspace)
         run = program.run("large", options.epochs, program.keys, keep=options.restore)
-        print(json.dumps(measured(program, run) | sampler.most), flush=True)
+        print(json.dumps(measured(program, run) | sampler.most | {"cpu_s": sampler.cpu_s}), flush=True)
         if options.restore:
             print(json.dumps(recovery(program, run)), flush=True)
 

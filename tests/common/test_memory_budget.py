@@ -12,7 +12,7 @@ from firesteel.cli import main
 from firesteel.cli._memory import report
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound, unmet
+from firesteel.common.memory_budget import budget_of, executor_settings, managed_state, notices, unmet
 from firesteel.spark.settings import session_settings, settings_of
 
 MIB = 1 << 20
@@ -169,11 +169,12 @@ def test_with_a_local_master_there_are_no_executors() -> None:
 def test_managed_memory_bounds_the_state_of_all_processes_of_an_executor() -> None:
     configuration = of(flink_size="4g", managed_size="1g")
     configuration.set_string("taskmanager.numberOfTaskSlots", "4")
-    bound = state_bound(configuration)
-    assert bound is not None
-    assert bound * 4 * 4 == 1 << 30  # four processes, each of which may keep four subtasks
+    managed = managed_state(configuration)
+    assert managed is not None
+    assert managed.share(managed.processes, 4) * 4 * 4 == 1 << 30  # four processes, each may have four subtasks
+    assert managed.share(6, 2) * 6 * 2 <= 1 << 30 < managed.share(6, 2) * 6 * 2 + 12  # six with two for themselves
     configuration.set_string("state.backend.rocksdb.memory.managed", "false")
-    assert state_bound(configuration) is None
+    assert managed_state(configuration) is None
 
 
 @pytest.mark.parametrize(

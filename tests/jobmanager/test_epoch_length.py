@@ -43,6 +43,18 @@ def test_a_burst_of_changes_makes_the_next_epoch_short_at_once() -> None:
     assert length.ms == 100
 
 
+@pytest.mark.parametrize("per_ms", [1 / 400, 1 / 2_000])
+def test_an_epoch_changes_no_more_of_the_state_than_it_should(per_ms: float) -> None:
+    """Where the changes are written in the background, their amount costs the tasks next to nothing."""
+    length = EpochLength(LONGEST)
+    most = 0.0
+    for _ in range(30):
+        most = max(most, per_ms * length.ms)
+        length.adapt(length.ms, 1.0, per_ms * length.ms)
+    assert most <= 1
+    assert per_ms * length.ms == pytest.approx(1, rel=0.01)
+
+
 def test_no_epoch_is_shorter_than_a_tenth_of_a_second() -> None:
     assert settled(500.0, 0.0).ms == 100
     assert settled(0.0, 1.0).ms == 100

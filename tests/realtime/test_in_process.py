@@ -291,6 +291,48 @@ def test_each_state_of_a_task_goes_on_while_another_one_is_being_written(
     assert sorted(sink.values) == [(key, count) for key in range(3) for count in range(1, 201)]
 
 
+class Keep(KeyedProcessFunction):
+    """Ten kilobytes for each key. Notes how many of them came while an epoch was being written."""
+
+    meanwhile: list[int] = []  # noqa: RUF012  # for each epoch that was written
+    is_writing = False
+
+    def open(self, runtime_context: Any) -> None:
+        self.text = runtime_context.get_state(ValueStateDescriptor("text", Types.STRING()))
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        self.text.update(f"{value}".ljust(10_000))
+        if Keep.is_writing:
+            Keep.meanwhile[-1] += 1
+
+
+@pytest.mark.parametrize(("managed", "waits"), [("5m", True), ("500m", False)])
+@pytest.mark.row("S-SLOT-18", "S-MEM-02")
+def test_a_task_that_has_changed_much_waits_for_what_is_being_written(
+    managed: str, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of its memory is for changes, a hundred of them if that is 5 MiB: it does not hold all that comes
+    while the epoch behind it is written."""
+
+    def write_slowly(self: DeltaWriter, changes: dict[bytes, bytes]) -> EpochDelta:
+        Keep.meanwhile.append(0)
+        Keep.is_writing = True
+        time.sleep(0.5)
+        Keep.is_writing = False
+        return written(self, changes)
+
+    written = DeltaWriter.in_file
+    monkeypatch.setattr(DeltaWriter, "in_file", write_slowly)
+    monkeypatch.setattr(Keep, "meanwhile", [])
+    memory = {"taskmanager.memory.flink.size": "1g", "taskmanager.memory.managed.size": managed}
+    with local_platform():
+        env = real_time(1, **{"state.backend.type": "rocksdb"}, **memory)
+        generated(env, 30_000, 10_000.0).key_by(lambda n: n).process(Keep()).print()
+        env.execute()
+    assert len(Keep.meanwhile) > 2
+    assert (max(Keep.meanwhile[1:-1]) < 2_500) is waits
+
+
 # ---- sources of which the driver plans what is read
 
 

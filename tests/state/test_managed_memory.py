@@ -14,8 +14,8 @@ from tests.waiting import patience
 
 MIB = 1 << 20
 BOUND = 16 * MIB
-#: What the process may take beside its caches: the newest deltas (a quarter, up to twice), and buffers.
-SLACK = 12 * MIB
+#: What the process may take beside that: buffers, and what this allocator cannot give back.
+SLACK = 6 * MIB
 
 GROWING = """
 import json, sys
@@ -28,6 +28,8 @@ from tests.state.support import Driver, use
 
 directory, settings = sys.argv[1], json.loads(sys.argv[2])
 limits = state_limits(Configuration.from_dict(settings), batch=False)
+if limits.managed is not None:
+    limits = limits.within(limits.managed.share(1, 1))
 driver = Driver(StateFiles(directory), limits, directory)
 state = driver.process()
 payload = ValueStateDescriptor("payload", Types.STRING())

@@ -9,7 +9,7 @@ import click
 from firesteel.cli._settings import DEFINE, settings_of
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
+from firesteel.common.memory_budget import budget_of, executor_settings, managed_state, notices
 from firesteel.common.options.checks import notices as key_notices
 
 _UNITS = (("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10))
@@ -28,9 +28,9 @@ def report(configuration: Configuration) -> Iterator[str]:
             yield f"{'  ' * depth}{name + ':':<{34 - 2 * depth}}{_shown(size)} ({size} bytes)"
         yield ""
         yield f"Slots: {budget.slots}, managed memory of each: {_shown(budget.managed_per_slot)}"
-    bound = state_bound(configuration)
-    if bound is not None:
-        yield f"State of one subtask in the memory of one process, at most: {_shown(bound)} (rocksdb)"
+    managed = managed_state(configuration)
+    if managed is not None:
+        yield f"State of all subtasks in the memory of an executor, at most: {_shown(managed.size)} (rocksdb)"
     settings = executor_settings(configuration)
     if settings:
         yield ""

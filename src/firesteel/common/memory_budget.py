@@ -22,7 +22,15 @@ from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import task_memory as options
 from firesteel.common.options.execution import SPARK_MASTER
 
-__all__ = ["MemoryBudget", "budget_of", "executor_settings", "notices", "state_bound", "unmet"]
+__all__ = [
+    "ManagedState",
+    "MemoryBudget",
+    "budget_of",
+    "executor_settings",
+    "managed_state",
+    "notices",
+    "unmet",
+]
 
 _MIB: Final = 1 << 20
 #: Spark refuses executors with a smaller heap: it keeps 300 MiB for itself, and wants half as much beside it.
@@ -81,6 +89,23 @@ class MemoryBudget:
         yield 4, "Network", self.network
         yield 1, "JVM Metaspace", self.metaspace
         yield 1, "JVM Overhead", self.overhead
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedState:
+    """The managed memory of an executor, for the state of all subtasks that its processes work for.
+
+    :param size: in bytes.
+    :param processes: how many may work for the same subtasks, where Spark chooses them: one for each slot.
+    """
+
+    size: int
+    processes: int
+
+    def share(self, processes: int, states: int) -> int:
+        """Return how many bytes are for each of the *states* that a process has, if there are so many
+        processes with as many."""
+        return max(self.size // max(1, processes * states), _MIB)
 
 
 def budget_of(configuration: Configuration) -> MemoryBudget | None:
@@ -145,16 +170,12 @@ def _sizes(budget: MemoryBudget) -> dict[str, str]:
     return {key: f"{-(-size // _MIB)}m" for key, size in sizes.items()}
 
 
-def state_bound(configuration: Configuration) -> int | None:
-    """Return how many bytes of state one process may keep in memory for one subtask so that all processes of
-    an executor together stay within its managed memory; None: there is no such bound.
-
-    An executor has a worker process for each slot, and each may come to work for the subtask of each slot.
-    """
+def managed_state(configuration: Configuration) -> ManagedState | None:
+    """Return what bounds the state that an executor keeps in memory; None: nothing does."""
     budget = budget_of(configuration)
     if budget is None or not configuration.get(options.ROCKSDB_MANAGED):
         return None
-    return max(budget.managed // budget.slots**2, _MIB)
+    return ManagedState(budget.managed, budget.slots)
 
 
 def notices(configuration: Configuration) -> list[str]:

@@ -11,7 +11,7 @@ _GROWTH: Final = 2.0
 
 class EpochLength:
     """Long epochs are cheap; but a task that ends one processes nothing, for as long as it takes to write
-    down what has changed. So an epoch is as long as that stays short.
+    down what has changed, and holds that in memory. So an epoch is as long as that stays little.
 
     :param longest_ms: what an epoch may have at most; it has that where little changes.
     """
@@ -22,7 +22,11 @@ class EpochLength:
         #: Of the next epoch.
         self.ms = self._shortest_ms
 
-    def adapt(self, epoch_ms: float, ending_ms: float) -> None:
-        """An epoch has lasted *epoch_ms*, and the slowest task has computed *ending_ms* to end it."""
-        fitting_ms = max(epoch_ms, self._shortest_ms) * _ENDING_MS / max(ending_ms, 1e-3)
+    def adapt(self, epoch_ms: float, ending_ms: float, dirt: float = 0.0) -> None:
+        """An epoch has lasted *epoch_ms*, and the slowest task has computed *ending_ms* to end it.
+
+        :param dirt: how much of its state a subtask has changed, as a part of what it should at most.
+        """
+        fitting = min(_ENDING_MS / max(ending_ms, 1e-3), 1 / max(dirt, 1e-3))
+        fitting_ms = max(epoch_ms, self._shortest_ms) * fitting
         self.ms = max(self._shortest_ms, min(self._longest_ms, _GROWTH * self.ms, fitting_ms))

@@ -139,7 +139,14 @@ class EpochMover:
     def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float, *, is_start: bool) -> None:
         run = self._course.run
         acks, reports = answers.acks, answers.reports
-        work = work_of(acks, run.sources.vertices, elapsed_ms, reports, is_start=is_start)
+        work = work_of(
+            acks,
+            run.sources.vertices,
+            elapsed_ms,
+            reports,
+            is_start=is_start,
+            dirty_bytes=self._pacer.dirty_bytes,
+        )
         pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
         if answers.attempts == 1:
             self._pacer.learn(work)

@@ -2,8 +2,8 @@
 
 It is not what a small epoch took beside the work of its tasks: records may cost much there too, in an
 exchange. What stays when there are fewer of them is the cost of the epoch, so two epochs of different sizes
-tell them apart. Spark takes now longer, now shorter for an epoch, and two of a similar size differ by that
-alone; so of the last three measures the middle one is believed, of either cost.
+tell them apart. Spark takes now longer, now shorter for an epoch, and two of a similar size differ by little
+else, so no single measure is believed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Final
 _FIRST_MS: Final = 150.0
 _LEAST_MS: Final = 5.0  # it rises from there again
 _APART: Final = 1.5  # as a quotient of their records: epochs that are closer tell differences of chance
+_MEASURES: Final = 3  # of which the middle one is believed
+_KEPT: Final = 0.95  # of what earlier comparisons have said, with each new one
 _FEW_RECORDS: Final = 1000  # an epoch with fewer tells what an empty one costs, before any are compared
 
 
@@ -31,16 +33,22 @@ class EpochOverhead:
     def __init__(self) -> None:
         self.ms = _FIRST_MS
         self._compared: _Seen | None = None  # the next one of another size is compared with it
-        self._each = _Belief()  # in ms, what a record costs there
-        self._empty = _Belief()  # in ms, what is left without that
+        # What a record costs is the mean of what the comparisons say, each as weighty as the square of its
+        # distance: so much less does chance do to it.
+        self._weight = self._weighted_ms = 0.0
+        self._empty_ms: deque[float] = deque(maxlen=_MEASURES)
+
+    @property
+    def _each_ms(self) -> float:
+        return max(0.0, self._weighted_ms / self._weight) if self._weight else 0.0
 
     def learn(self, records: int, overhead_ms: float) -> None:
         """An epoch of *records* took *overhead_ms* beside the work of its tasks."""
         self._compare(_Seen(records, overhead_ms))
-        each_ms = self._each.value
-        if each_ms is None and records >= _FEW_RECORDS:
+        if not self._weight and records >= _FEW_RECORDS:
             return
-        self.ms = self._empty.hear(max(_LEAST_MS, overhead_ms - (each_ms or 0.0) * records))
+        self._empty_ms.append(max(_LEAST_MS, overhead_ms - self._each_ms * records))
+        self.ms = median_low(self._empty_ms)
 
     def at_most(self, records: int, elapsed_ms: float) -> None:
         """An epoch of *records* took *elapsed_ms* in all; how long its tasks worked is not known."""
@@ -55,21 +63,6 @@ class EpochOverhead:
         few, many = sorted((other, seen), key=lambda s: s.records)
         if many.records >= _APART * few.records and many.records > few.records:
             more = many.records - few.records
-            self._each.hear(max(0.0, many.overhead_ms - few.overhead_ms) / more)
+            self._weight = _KEPT * self._weight + more**2
+            self._weighted_ms = _KEPT * self._weighted_ms + more * (many.overhead_ms - few.overhead_ms)
             self._compared = seen
-
-
-class _Belief:
-    """What measures say of which single ones may be wrong: the middle of the last three."""
-
-    def __init__(self) -> None:
-        self._heard: deque[float] = deque(maxlen=3)
-
-    @property
-    def value(self) -> float | None:
-        """None: nothing has been measured."""
-        return median_low(self._heard) if self._heard else None
-
-    def hear(self, measure: float) -> float:
-        self._heard.append(measure)
-        return median_low(self._heard)

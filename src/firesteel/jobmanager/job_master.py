@@ -33,7 +33,7 @@ from firesteel.jobmanager.layout import LayOut, Layout
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.looks import Looks
 from firesteel.jobmanager.observer import JobObserver
-from firesteel.jobmanager.options import JobOptions
+from firesteel.jobmanager.options import JobOptions, dirty_bytes
 from firesteel.jobmanager.pacing import Pacer
 from firesteel.jobmanager.real_time import RealTimeMover
 from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest, refusal
@@ -123,6 +123,7 @@ class JobMaster:
             options.pacing,
             checkpoint_interval_ms=self._checkpoints.options.interval_ms,
             with_exchange=bool(graph.edges),
+            dirty_bytes=dirty_bytes(options.state, graph),
             is_cheap=all(o.node.operator.is_cheap for v in graph.vertices for o in v.operators),
         )
         self._pacer = Pacer(pacing)
@@ -174,12 +175,13 @@ class JobMaster:
         self._hold_slots(held)
         self._observer.holds_slots(held)
         if options.real_time is not None:
+            real_time = replace(options.real_time, dirty_bytes=dirty_bytes(options.state, self._graph))
             return RealTimeMover(
                 self._course,
                 ledger,
                 engine,
                 self._deployment,
-                options.real_time.watched() if self._sinks.are_watched else options.real_time,
+                real_time.watched() if self._sinks.are_watched else real_time,
                 self._job_id,
                 self._graph,
                 self._subtasks,

@@ -9,12 +9,15 @@ from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import execution, firesteel as own
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.autoscaler import WatchOptions, autoscaler_options
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.jobmanager.real_time import RealTimeOptions
 from firesteel.jobmanager.scaling_options import ScalingOptions, scaling_options
 from firesteel.runtime.latency import latency_interval_ms
 from firesteel.runtime.user_logs import log_level
+from firesteel.state.backend import StateLimits
+from firesteel.state.backends import state_limits
 
 _TARGET_UNBOUNDED_MS: Final = 500
 _TARGET_BOUNDED_MS: Final = 6000  # no single record of a job that ends is waited for
@@ -30,6 +33,7 @@ class JobOptions:
     max_message_bytes: int = own.MAX_RECORD_BYTES  # from the driver to a task of a commit, and back
     local_dir: str | None = None
     real_time: RealTimeOptions | None = None  # None: epochs
+    state: StateLimits = field(default_factory=StateLimits)
     scaling: ScalingOptions = field(default_factory=ScalingOptions)
     autoscaler: WatchOptions | None = None
     latency_interval_ms: int = 0
@@ -56,6 +60,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
         )
     return JobOptions(
         pacing=pacing,
+        state=state_limits(configuration, batch=batch),
         scaling=scaling_options(configuration),
         autoscaler=autoscaler_options(configuration),
         latency_interval_ms=latency_interval_ms(configuration, batch=batch),
@@ -64,6 +69,14 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
         commit_retries=_commit_retries(configuration),
         epoch_attempts=_positive(configuration, own.EPOCH_ATTEMPTS) or 1,
     )
+
+
+def dirty_bytes(limits: StateLimits, graph: JobGraph) -> int:
+    """How much an epoch should change of the state of one subtask, at most."""
+    states = sum(v.parallelism for v in graph.vertices if any(o.node.keyed for o in v.operators))
+    if limits.managed is None or not states:
+        return limits.changes_bytes
+    return limits.within(limits.managed.share(1, states)).changes_bytes
 
 
 def _positive(configuration: Configuration, option: ConfigOption[Any]) -> int | None:

@@ -20,7 +20,7 @@ from firesteel.state.line import EpochDelta
 
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
-_DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
+DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _FIRST_CHEAP_PER_MS: Final = 262.144  # where each is known to cost microseconds: 131,072 for 500 ms
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 #: The same where no task is sent anything: all of them stop when their time is over.
@@ -45,6 +45,7 @@ class PacingOptions:
     ``checkpoint_interval_ms`` bounds the length of an epoch, because checkpoints come between epochs;
     ``with_exchange``: there are tasks that cannot stop before they have processed what they were sent;
     ``is_cheap``: no code of the user's runs for a record, and nobody outside is waited for;
+    ``dirty_bytes``: of state, that one subtask should change at most in one epoch;
     ``limited`` says whether tasks look at the clock (BATCH mode has one epoch, however long it takes)."""
 
     target_ms: int
@@ -54,6 +55,7 @@ class PacingOptions:
     checkpoint_interval_ms: int | None = None
     with_exchange: bool = False
     is_cheap: bool = False
+    dirty_bytes: int = DIRTY_BYTES
     limited: bool = True
 
 
@@ -98,9 +100,9 @@ class Work:
         return max(0.0, self.elapsed_ms - self.busy_ms) if is_known else None
 
 
-def dirt(delta: EpochDelta) -> float:
+def dirt(delta: EpochDelta, most_bytes: int = DIRTY_BYTES) -> float:
     """What an epoch has changed of the state of a subtask; 1 is the most that it should."""
-    return max(delta.entries / _DIRTY_ENTRIES, delta.length / _DIRTY_BYTES)
+    return max(delta.entries / _DIRTY_ENTRIES, delta.length / most_bytes)
 
 
 def _pace_of(limit_ms: float, overrun_ms: float, records: int) -> Pace:
@@ -114,6 +116,7 @@ def work_of(
     reports: Sequence[TaskReport] = (),
     *,
     is_start: bool = False,
+    dirty_bytes: int = DIRTY_BYTES,
 ) -> Work:
     """What the tasks of an epoch say; ``sources`` are the vertices that read."""
     reading = [a for a in acks if a.vertex in sources]
@@ -121,7 +124,7 @@ def work_of(
         elapsed_ms - max((a.waited_ms for a in acks), default=0.0),
         sum(a.records_in for a in reading),
         max((a.records_in for a in reading), default=0),
-        max((dirt(a.delta) for a in acks if a.delta is not None), default=0.0),
+        max((dirt(a.delta, dirty_bytes) for a in acks if a.delta is not None), default=0.0),
         any(a.is_cut for a in reading),
         max((a.records_in / max(1, sum(map(len, a.positions.values()))) for a in reading), default=0.0),
         _busy_ms(reports),
@@ -132,7 +135,8 @@ def work_of(
 def _busy_ms(reports: Sequence[TaskReport]) -> float:
     most: dict[int, float] = {}
     for report in reports:
-        most[report.level] = max(most.get(report.level, 0.0), sum(report.busy_ms.values()))
+        on_records_ms = sum(report.busy_ms.values()) - report.compacting_ms
+        most[report.level] = max(most.get(report.level, 0.0), on_records_ms)
     return sum(most.values())  # the levels of an epoch run one after the other
 
 
@@ -162,6 +166,11 @@ class Pacer:
             and options.checkpoint_interval_ms is not None
         )
         self._tried_ms: float | None = None  # how long tasks have worked on the first record
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Of state, that one subtask should change at most in one epoch."""
+        return self._options.dirty_bytes
 
     @property
     def least_ms(self) -> float:

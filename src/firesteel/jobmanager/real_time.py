@@ -26,7 +26,7 @@ from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.observer import JobObserver
-from firesteel.jobmanager.pacing import work_of
+from firesteel.jobmanager.pacing import DIRTY_BYTES, work_of
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.spent import work_in
@@ -61,10 +61,12 @@ _CONNECTIONS: Final = (
 class RealTimeOptions:
     """:param epoch_ms: how long an epoch lasts at most.
     :param buffer_timeout_ms: see ``LoopSettings``.
+    :param dirty_bytes: of state, that one subtask should change at most in one epoch.
     """
 
     epoch_ms: int = 1000
     buffer_timeout_ms: float | None = 5
+    dirty_bytes: int = DIRTY_BYTES
 
     def watched(self) -> Self:
         """For a job whose epochs somebody waits for."""
@@ -276,8 +278,9 @@ class RealTimeMover:
         self._ledger.commit(epoch_name(running.name, running.epoch), acks, reports)
         elapsed_ms = cut.at_ms - running.cut_ms
         ending_ms = max(answer.ending_ms for answer in answers)
-        self._length.adapt(elapsed_ms, ending_ms)
-        records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
+        dirty_bytes = self._options.dirty_bytes
+        work = work_of(acks, course.run.sources.vertices, elapsed_ms, dirty_bytes=dirty_bytes)
+        self._length.adapt(elapsed_ms, ending_ms, work.most_dirty)
         running.next_epoch(cut)
         limits = course.run.sources.limits()
         if limits != running.handout.limits and not cut.stop:  # who waits for others goes on at once
@@ -287,9 +290,8 @@ class RealTimeMover:
             running.stays = True
         elif cut.stop or course.run.state.has_ended:
             self.stop()
-        work = work_in(reports, elapsed_ms, is_behind=False)
-        report = EpochReport(course.epoch, now, elapsed_ms, records, 1, overhead_ms=ending_ms)
-        self._ledger.report(acks, report, work)
+        report = EpochReport(course.epoch, now, elapsed_ms, work.records, 1, overhead_ms=ending_ms)
+        self._ledger.report(acks, report, work_in(reports, elapsed_ms, is_behind=False))
 
     def _failure(self, running: _Running) -> Exception:
         """What the tasks have ended in: an error of the user's code before all others."""

@@ -102,7 +102,10 @@ class VertexProgram:
 @quick_pickle
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """Everything that does not change while a job runs."""
+    """Everything that does not change while a job runs.
+
+    :param states: how many subtasks have keyed state, of all levels.
+    """
 
     job_id: str
     job_name: str
@@ -110,6 +113,7 @@ class JobProgram:
     vertices: tuple[VertexProgram, ...]  # by level, then topological
     settings: dict[str, Any] = field(default_factory=dict)
     watermark_interval_ms: int = 200  # pipeline.auto-watermark-interval
+    states: int = 0
 
     def of_level(self, level: int) -> JobProgram:
         """With the vertices of one level alone."""

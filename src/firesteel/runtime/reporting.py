@@ -52,6 +52,7 @@ def report_of_task(
         gauges,
         failed,
         NOTHING if level.latency is None else level.latency.take(),
+        compacting_ms=sum(chain.state.compacting_ms for chain in level.chains if chain.state is not None),
     )
 
 

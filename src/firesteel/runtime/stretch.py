@@ -234,7 +234,7 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
         messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms, report))
 
     with _OF_NO_OPERATOR:
-        opened = acquire_level(descriptor, subtask)
+        opened = acquire_level(descriptor, subtask, for_good=True)
     loop = TaskLoop(descriptor, subtask, opened, level.settings, deliver, **clock)
     loop.begin()
     return loop

@@ -118,6 +118,7 @@ class TaskLoop:
         self._files = StateFiles(descriptor.state_dir)
         self._aligner = BarrierAligner(settings.producers)
         self._out: Rows = []
+        self._states = [chain.state for chain in level.chains if chain.state is not None]
         self._own: dict[str, SubtaskDescriptor] = {
             chain.vertex.id: descriptor.subtasks[chain.vertex.id, subtask] for chain in level.chains
         }
@@ -155,9 +156,8 @@ class TaskLoop:
         self.epoch = descriptor.epoch
 
     def _work_in_background(self, wanted: bool) -> None:
-        for chain in self._level.chains:
-            if chain.state is not None:
-                chain.state.work_in_background(wanted)
+        for state in self._states:
+            state.work_in_background(wanted)
 
     # ---- what comes
 
@@ -220,6 +220,8 @@ class TaskLoop:
     def _worked(self, records: int, ms: float) -> None:
         """So many records were processed in so much time."""
         self._is_dirty = True
+        if self._unsettled is not None and any(state.is_full for state in self._states):
+            self.settle()  # no more of it in memory before the epoch behind is written
         self._slices.worked(records, ms / 1000)
         if ms > _SLOW_MS * max(1, records):
             self._at_once_until_ms = self._now_ms() + _AFTER_SLOW_MS

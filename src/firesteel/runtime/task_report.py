@@ -37,6 +37,7 @@ class TaskReport(NamedTuple):
     :param failed_gauges: those that have raised, and so have no value.
     :param stage: of Spark, that the task belongs to.
     :param ran_before: whether Spark had begun the task before, in the same attempt of its stage.
+    :param compacting_ms: the part of ``busy_ms`` that compaction has taken, whatever the records were.
     """
 
     epoch: int
@@ -53,3 +54,4 @@ class TaskReport(NamedTuple):
     latencies: Mapping[MetricKey, Histogram] = NOTHING
     stage: int | None = None
     ran_before: bool = False
+    compacting_ms: float = 0.0

@@ -13,7 +13,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -61,6 +61,7 @@ _SHORT: Final = 20
 
 
 _dedicated = False
+_processes: int | None = None  # that have subtasks of their own, this one too; None: each may have all
 _depth_before: int | None = None  # of calls, while programs with long chains need more
 _opened = 0
 _home: str | None = None  # the directory that the process began in
@@ -79,6 +80,7 @@ class OpenLevel:
     watch: Stopwatch
     directory: str | None = None  # to work in
     latency: LatencyMarkers | None = None  # None: nobody asks for it
+    states_of_job: int = 0
     sources: list[tuple[str, SourceOperator]] = field(init=False)
     vertex_of: dict[int, str] = field(init=False)  # of the gate of an edge
     turns: dict[int, Turns] = field(init=False)  # by edge, where inputs are read in turn
@@ -90,8 +92,11 @@ class OpenLevel:
         self.vertex_of = {edge: chain.vertex.id for chain in self.chains for edge in chain.gates}
 
 
-def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
-    """The open chains of (job, attempt, level, subtask) in this process; made when they are not there."""
+def acquire_level(descriptor: LevelDescriptor, subtask: int, *, for_good: bool = False) -> OpenLevel:
+    """The open chains of (job, attempt, level, subtask) in this process; made when they are not there.
+
+    :param for_good: no other process will work for the subtask as long as this one does.
+    """
     _forget_ended_jobs(descriptor)
     key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, _place(descriptor))
     level = _levels.get(key)
@@ -108,7 +113,21 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
             _settle_heap()
     elif _dedicated:
         _enter(level.directory)
+    _share_memory(level, for_good=for_good)
     return level
+
+
+def _share_memory(level: OpenLevel, *, for_good: bool) -> None:
+    """Let the states of a level have their part of what those of all processes of the executor may take."""
+    for state in (chain.state for chain in level.chains):
+        managed = None if state is None else state.limits.managed
+        if state is None or managed is None:
+            continue
+        if for_good:
+            state.limit_memory(managed.share(1, max(1, level.states_of_job)))
+        else:
+            there = sum(c.state is not None for open_level in _levels.values() for c in open_level.chains)
+            state.limit_memory(managed.share(_processes or managed.processes, there))
 
 
 def _enter(directory: str | None) -> None:
@@ -134,6 +153,18 @@ def dedicate_process() -> None:
 def is_dedicated() -> bool:
     """Whether this is a worker process of the engine."""
     return _dedicated
+
+
+def keep_subtasks(processes: int, moved: Collection[tuple[str, int]]) -> None:
+    """No other process works for the subtasks that this one works for.
+
+    :param processes: how many of this host share them.
+    :param moved: subtasks (job, number) that another one works for now: they are closed here.
+    """
+    global _processes
+    _processes = processes
+    for key in [key for key in _levels if moved and (key[0], key[3]) in moved]:
+        _close(_levels.pop(key))
 
 
 def _empty_standard_input() -> None:
@@ -254,6 +285,7 @@ def _open_level(
     ]
     _make_room(sum(len(chain.operators) for chain in chains))
     level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()}, watch)
+    level.states_of_job = program.states
     gate_vertex = level.vertex_of
     for chain in chains:  # forward edges between vertices of this level: handed over in memory
         for edge in chain.vertex.outputs:

@@ -25,6 +25,7 @@ Worker: TypeAlias = Callable[[Any, bool], int]
 _NEEDED: Final = (
     "pyspark.worker",
     "firesteel.spark.epoch",
+    "firesteel.spark.worker_pool",
     "firesteel.spark.realtime",
     "firesteel.runtime.building",
     "firesteel.runtime.operators.keyed",
@@ -93,12 +94,18 @@ def tolerant(worker: Worker) -> Worker:
 
 
 def main() -> None:
-    """Run PySpark's daemon."""
+    """Run a pool of workers, or PySpark's daemon where the session is of another kind than ours."""
     prepare()
     from pyspark import daemon
 
-    daemon.worker = tolerant(daemon.worker)  # type: ignore[assignment]  # what forked processes call
-    daemon.manager()
+    from firesteel.spark.worker_pool import knows_this_spark, serve
+
+    run_task = tolerant(daemon.worker)
+    if knows_this_spark():
+        serve(run_task)
+    else:
+        daemon.worker = run_task  # type: ignore[assignment]  # what forked processes call
+        daemon.manager()
 
 
 if __name__ == "__main__":

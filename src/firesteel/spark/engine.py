@@ -16,6 +16,7 @@ from firesteel.runtime.stretch import RunningLevel
 from firesteel.spark.epoch import Epochs
 from firesteel.spark.jvm import CALLS, FAILURES
 from firesteel.spark.parts import do_parts
+from firesteel.spark.pinning import JOB_OF_SUBTASKS
 from firesteel.spark.pipelined import OWN_TAG, PIPELINED, TAG, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
 from firesteel.spark.reports import Reports
@@ -55,19 +56,23 @@ class SparkEngine:
         weakref.finalize(self, self._reports.close)
         self._kept_log: Path | None = None  # since the last failure
 
-    def _session(self, work: str) -> SparkSession:
-        """The session for the next work, which is called ``work`` where Spark shows it."""
+    def _session(self, work: str, *, of_subtasks: bool = False) -> SparkSession:
+        """The session for the next work, which is called ``work`` where Spark shows it.
+
+        :param of_subtasks: each of its tasks is of a subtask, which stays with its worker process.
+        """
         self._epochs = self._sessions.epochs
         session = self._epochs.session
         description = f"{self._job_name}: {work}"
         session.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
         # Of each thread. Without FAIR scheduling it makes no difference.
         session.sparkContext.setLocalProperty("spark.scheduler.pool", self._job_id)
+        session.sparkContext.setLocalProperty(JOB_OF_SUBTASKS, self._job_id if of_subtasks else "")
         return session
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         with self._failures_of("an epoch", "the epoch is discarded and run again a few times"):
-            self._session(f"epoch {levels[0].epoch}")
+            self._session(f"epoch {levels[0].epoch}", of_subtasks=True)
             answers = self._epochs.run(levels, parallelism, self._reports)
         if self._kept_log is not None:  # what it tells is over
             keep_no_longer(self._kept_log)

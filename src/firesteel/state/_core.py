@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from firesteel.common.memory_budget import ManagedState
 from firesteel.state._column import CanonicalKey, GroupKeys
 from firesteel.state._merge import Slice
 from firesteel.state._overlay import Overlay
@@ -13,6 +14,10 @@ from firesteel.state._ttl import stamp
 
 #: What a cached entry costs beside its bytes: the key, two objects, a place in a dictionary.
 _OBJECT_BYTES: Final = 150
+#: Of the memory of a state; the newest deltas may take twice their part.
+_CACHE_SHARE: Final = 0.6
+_RECENT_SHARE: Final = 0.1
+_CHANGES_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,9 @@ class StateLimits:
 
     :param cache_bytes: approximately how much memory the cache of a process may use. Beyond that, unchanged
         entries are evicted and read again when needed.
+    :param recent_bytes: the same of the newest deltas, which are held beside it; twice as much for a moment.
+    :param changes_bytes: how much an epoch should change at most.
+    :param managed: the memory that all states of an executor share; None: there is no such bound.
     :param cache_entries: the same limit in entries.
     :param warm_entries: the largest state, in entries, that a process without any of it loads completely.
     :param inline_bytes: the largest delta, in bytes of its entries, that travels in the ack of the task.
@@ -32,6 +40,9 @@ class StateLimits:
     """
 
     cache_bytes: int = 512 << 20
+    recent_bytes: int = 32 << 20
+    changes_bytes: int = 128 << 20
+    managed: ManagedState | None = None
     cache_entries: int = 1 << 62
     warm_entries: int = 20_000
     inline_bytes: int = 64 * 1024
@@ -40,6 +51,15 @@ class StateLimits:
     local_store: bool = True
     typed_values: bool = False
     batch: bool = False
+
+    def within(self, share: int) -> StateLimits:
+        """Return the limits of a state that has *share* bytes for everything that it keeps in memory."""
+        return replace(
+            self,
+            cache_bytes=int(share * _CACHE_SHARE),
+            recent_bytes=min(self.recent_bytes, int(share * _RECENT_SHARE)),
+            changes_bytes=min(self.changes_bytes, int(share * _CHANGES_SHARE)),
+        )
 
     def fitted(self, entry_bytes: int) -> StateLimits:
         """Return the limits in entries, for entries of *entry_bytes* bytes."""

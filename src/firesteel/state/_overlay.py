@@ -42,7 +42,7 @@ class Overlay:
     ) -> None:
         self._files = files
         self._store = store
-        self._recent_bytes = recent_bytes
+        self.recent_bytes = recent_bytes
         self._ready: LocalStore | None = None  # the store, while it is at the line
         self.use_store = False  # set when the state outgrows the cache: only then the store pays
         self.expiry: Expiry | None = None  # of the epoch
@@ -65,7 +65,7 @@ class Overlay:
 
     def copy(self) -> Overlay:
         """Another one at the same line, without a local store, for another thread."""
-        copy = Overlay(self._files, recent_bytes=self._recent_bytes)
+        copy = Overlay(self._files, recent_bytes=self.recent_bytes)
         copy.migrate(self._migrations)
         copy.move_to(self._line)
         return copy
@@ -129,7 +129,7 @@ class Overlay:
             self._ready = None
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
-        size = min(FIRST_BYTES, self._recent_bytes) if start is None else self._recent_bytes
+        size = min(FIRST_BYTES, self.recent_bytes) if start is None else self.recent_bytes
         most = min(RECENT_ENTRIES, size // line.entry_bytes)
         missing = sum(d.run.entries for d in line.deltas[start or 0 :] if d.run is not None)
         if start is None or recent is None or len(recent) + missing > 2 * most:

@@ -8,6 +8,7 @@ decided how the cache comes to a line, and what an epoch has changed.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Final, NamedTuple
@@ -18,7 +19,7 @@ from firesteel.state._column import CanonicalKey, KeyScope
 from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
 from firesteel.state._operator import OperatorState
-from firesteel.state._overlay import RECENT_BYTES, Overlay
+from firesteel.state._overlay import Overlay
 from firesteel.state.background import BackgroundCompaction, ComingEntries, PendingDelta
 from firesteel.state.caches import Caches
 from firesteel.state.catalog import CatalogEntry
@@ -41,8 +42,6 @@ _COMPACTED_FOR_CHANGED: Final = 3
 _BACKLOG_EPOCHS: Final = 48
 #: Changed entries that are worth making in the background.
 _MANY: Final = 4096
-#: The part of the memory of the caches that the newest deltas may take beside them.
-_RECENT_SHARE: Final = 4
 #: The largest entries that a local store is kept for.
 LARGEST_STORED_BYTES: Final = 512
 
@@ -86,10 +85,13 @@ class SubtaskState:
         if local_dir is not None and self.limits.local_store and not self.limits.batch:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
             store = LocalStore(name)
-        recent = min(RECENT_BYTES, self.limits.cache_bytes // _RECENT_SHARE)
-        self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store, recent))
+        overlay = Overlay(files, store, self.limits.recent_bytes)
+        self._core = StateCore(self.limits, max_parallelism, key_groups, overlay)
         self._caches = Caches(self._core, key_groups, states)
         self._operators: dict[str, OperatorState] = {}
+        #: How long the last epoch has compacted.
+        self.compacting_ms = 0.0
+        self._each_bytes = 1  # of an entry that is changed, as the last epochs were
         self._at = ""  # the manifest that the cache is at, but for what is pending
         self._pending: _Pending | None = None
         self._open = False  # between begin and finish: the cache may hold what no manifest has
@@ -106,6 +108,13 @@ class SubtaskState:
         if self._background is not None:
             self._background.stop()
         self._background = BackgroundCompaction() if wanted else None
+
+    def limit_memory(self, share: int) -> None:
+        """From the next epoch on, let it have *share* bytes for all that it keeps in memory."""
+        limits = self.limits.within(share)
+        if limits != self.limits:
+            self.limits = limits
+            self._core.overlay.recent_bytes = limits.recent_bytes
 
     def move_time(self, now_ms: int) -> None:
         """Processing time has moved in the middle of an epoch."""
@@ -216,9 +225,12 @@ class SubtaskState:
             size = sum(map(len, changes)) + sum(map(len, changes.values()))
             delta = self._delta(changes, size)
             self._fitted = self.limits.fitted(self._entry_bytes(count, size))
+            self._each_bytes = size // count if count else self._each_bytes
         self._open = False
+        begun_s = time.perf_counter()
         compactor = self._compactor(count)
         compaction = compactor.step() if self._background is None else self._background.step(compactor)
+        self.compacting_ms = (time.perf_counter() - begun_s) * 1000
         self._shrink()
         self._core.overlay.rest()
         if isinstance(delta, PendingDelta):
@@ -253,6 +265,9 @@ class SubtaskState:
         overlay.move_to(line)
         overlay.hold(None)
         self._fitted = self.limits.fitted(line.entry_bytes)
+        run = line.deltas[-1].run if line.deltas else None
+        if run is not None:
+            self._each_bytes = max(1, run.length // max(1, run.entries))
         self._at = line.manifest_id
         self._writing = None
 
@@ -315,6 +330,11 @@ class SubtaskState:
     def changed_entries(self) -> int:
         """About how many entries the running epoch has changed."""
         return self._caches.changed
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the running epoch has changed as much as it should at most."""
+        return self._caches.changed * self._each_bytes > self.limits.changes_bytes
 
     @property
     def complete(self) -> bool:

@@ -17,11 +17,15 @@ import lmdb
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import state_bound
+from firesteel.common.memory_budget import managed_state
 from firesteel.common.options import firesteel as own, python, state
 from firesteel.state._core import StateLimits
+from firesteel.state._overlay import RECENT_BYTES
 from firesteel.state.backend import LARGEST_STORED_BYTES
 from firesteel.state.manifest import FORMAT_VERSION
+
+#: The part of the memory of the caches that the newest deltas may take beside them.
+_RECENT_SHARE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,15 @@ def backend_of(configuration: Configuration) -> Backend:
 def state_limits(configuration: Configuration, *, batch: bool) -> StateLimits:
     """How the state of each subtask works."""
     backend = backend_of(configuration)
-    memory = backend.cache_bytes
+    memory, managed = backend.cache_bytes, None
     if backend.memory_option is not None:
         asked = configuration.get(backend.memory_option)
-        asked = state_bound(configuration) if asked is None else asked
+        managed = managed_state(configuration) if asked is None else None
         memory = memory if asked is None else asked
     return StateLimits(
         cache_bytes=memory,
+        recent_bytes=min(RECENT_BYTES, memory // _RECENT_SHARE),
+        managed=managed,
         local_store=backend.local_store,
         typed_values=configuration.get(python.STATE_CACHE) <= 0,
         batch=batch,

@@ -66,7 +66,8 @@ def state_backend(call: Call) -> StateBackend:
     configuration = Configuration.from_dict(dict(call.job.info.settings))
     backend = backend_of(configuration)
     limits = state_limits(configuration, batch=call.job.info.batch)
-    return StateBackend(backend.name, backend.flink_class, list(backend.stores), limits.cache_bytes)
+    memory = limits.cache_bytes if limits.managed is None else limits.managed.size
+    return StateBackend(backend.name, backend.flink_class, list(backend.stores), memory)
 
 
 class OfKey(Struct, frozen=True):

@@ -60,7 +60,8 @@ class StateBackend(Message, frozen=True):
     """Where the state of a job is. ``flink_class``: of the backend of that name in Flink.
 
     :param stores: the engines that really keep it.
-    :param memory_bytes: about how much of a process the state of a subtask may take.
+    :param memory_bytes: about how much of a process the state of a subtask may take; of managed memory: about
+        how much of an executor the states of all subtasks may take.
     """
 
     backend: str
