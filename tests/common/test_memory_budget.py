@@ -171,8 +171,8 @@ def test_managed_memory_bounds_the_state_of_all_processes_of_an_executor() -> No
     configuration.set_string("taskmanager.numberOfTaskSlots", "4")
     managed = managed_state(configuration)
     assert managed is not None
-    assert managed.share(managed.processes, 4) * 4 * 4 == 1 << 30  # four processes, each may have four subtasks
-    assert managed.share(6, 2) * 6 * 2 <= 1 << 30 < managed.share(6, 2) * 6 * 2 + 12  # six with two for themselves
+    assert managed.share(managed.processes, 4) << 4 == 1 << 30  # four processes, each may have four subtasks
+    assert managed.share(6, 2) == (1 << 30) // 12  # six have two for themselves
     configuration.set_string("state.backend.rocksdb.memory.managed", "false")
     assert managed_state(configuration) is None
 

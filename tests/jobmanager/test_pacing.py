@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from firesteel.jobmanager.pacing import Pacer, PacingOptions, Work, dirt
+from firesteel.jobmanager.pacing import Pacer, PacingOptions, Work, dirt, work_of
+from firesteel.runtime.task_report import ProcessReport, TaskReport
 from firesteel.state.line import EpochDelta, RunRef
 
 
@@ -81,8 +82,8 @@ def test_epochs_stay_short_where_records_cost_much_beside_the_functions() -> Non
 
 @pytest.mark.parametrize("seed", range(8))
 def test_epochs_keep_their_records_where_spark_takes_now_longer_now_shorter(seed: int) -> None:
-    """Checkpoints come sooner than Spark ends an epoch, so half of the time is to be work. When each difference
-    between two epochs was taken for the cost of records, they fell to one record and stayed there."""
+    """Checkpoints come sooner than Spark ends an epoch, so half of the time is to be work. When each
+    difference between two epochs was taken for the cost of records, they fell to one and stayed there."""
     chance = random.Random(seed)
     pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=10, with_exchange=True))
     worked_ms = elapsed_ms = 0.0
@@ -313,6 +314,19 @@ def test_the_overhead_of_an_epoch_is_what_it_took_beside_the_work_on_records() -
     assert Work(100, 0, 0).overhead_ms == 100
     assert Work(100, 10, 10).overhead_ms is None, "no task has said how long it worked"
     assert Work(100, 10, 10, busy_ms=300).overhead_ms == 0, "a task that waited, and took it for work"
+
+
+def test_compaction_is_not_work_on_records() -> None:
+    """It is as much in an epoch of few records, and made epochs of a state that had just been loaded small."""
+    process = ProcessReport("host", 1, 0, 0.0)
+    busy = [(0, 30.0, 0.0), (1, 50.0, 20.0), (1, 40.0, 0.0)]
+    reports = [
+        TaskReport(1, level, n, 0.0, 1.0, {f"v{level}": ms}, None, process, compacting_ms=compacting)
+        for n, (level, ms, compacting) in enumerate(busy)
+    ]
+    work = work_of([], [], 100.0, reports)
+    assert work.busy_ms == 30 + 40
+    assert work.overhead_ms == 30
 
 
 @pytest.mark.parametrize(("with_exchange", "times"), [(False, 64), (True, 8)])

@@ -294,7 +294,7 @@ def test_each_state_of_a_task_goes_on_while_another_one_is_being_written(
 class Keep(KeyedProcessFunction):
     """Ten kilobytes for each key. Notes how many of them came while an epoch was being written."""
 
-    meanwhile: list[int] = []  # noqa: RUF012  # for each epoch that was written
+    meanwhile: list[int] = []  # for each epoch that was written
     is_writing = False
 
     def open(self, runtime_context: Any) -> None:
@@ -311,8 +311,8 @@ class Keep(KeyedProcessFunction):
 def test_a_task_that_has_changed_much_waits_for_what_is_being_written(
     managed: str, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fifth of its memory is for changes, a hundred of them if that is 5 MiB: it does not hold all that comes
-    while the epoch behind it is written."""
+    """A fifth of its memory is for changes, a hundred of them if that is 5 MiB: it does not hold all that
+    comes while the epoch behind it is written."""
 
     def write_slowly(self: DeltaWriter, changes: dict[bytes, bytes]) -> EpochDelta:
         Keep.meanwhile.append(0)

@@ -37,7 +37,7 @@ def shares(monkeypatch: pytest.MonkeyPatch, **settings: str) -> set[int]:
 @pytest.mark.row("S-SLOT-18", "S-MEM-02", "S-BACK-20")
 def test_each_process_may_have_all_subtasks_where_spark_chooses_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_processes", None)
-    assert shares(monkeypatch, **SETTINGS) == {32 * MIB, 16 * MIB}, "one state is open, then two; two processes"
+    assert shares(monkeypatch, **SETTINGS) == {32 * MIB, 16 * MIB}, "one is open, then two"
 
 
 @pytest.mark.parametrize(("processes", "mebibytes"), [(1, {64, 32}), (4, {16, 8})])

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,10 +31,15 @@ LARGE = 400_000  # bytes: more than a socket holds
 
 
 class Answer(NamedTuple):
-    """:ivar forgotten: what the process was told to forget since its last task."""
+    """What a task says first.
+
+    :ivar processes: those that have subtasks, as the process was told.
+    :ivar moved: what other processes have now, as it was told.
+    """
 
     process: int
-    forgotten: list[Subtask]
+    processes: int
+    moved: list[Subtask]
 
 
 def task_of(subtask: Subtask | None, **properties: str) -> bytes:
@@ -45,7 +49,9 @@ def task_of(subtask: Subtask | None, **properties: str) -> bytes:
 
 
 class Connection:
-    """:ivar pid: what the JVM calls it."""
+    """:ivar pid: what the JVM calls it.
+    :ivar said: by its last task.
+    """
 
     def __init__(self, jvm: Jvm, path: str) -> None:
         self._jvm = jvm
@@ -53,7 +59,7 @@ class Connection:
         self._socket.settimeout(patience(20))
         self._socket.connect(path)
         self.pid = 0
-        self._process = 0
+        self.said = Answer(0, 0, [])
 
     def read_pid(self) -> None:
         (self.pid,) = INT.unpack(self._read(INT.size))
@@ -61,24 +67,25 @@ class Connection:
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
-    def answer(self) -> Answer:
-        """What the task says first, whose begin has been sent."""
+    def read(self) -> int:
+        """Return the process that runs the task whose begin has been sent."""
         (size,) = INT.unpack(self._read(INT.size))
         said = json.loads(self._read(size))
         assert said["authenticated"] is True
         assert said["standard input"] == ""
-        self._process = said["process"]
-        return Answer(self._process, [(job, number) for job, number in said["forgotten"]])
+        moved = [(job, number) for job, number in said["moved"]]
+        self.said = Answer(said["process"], said["processes"], moved)
+        return self.said.process
 
     def begin(self, subtask: Subtask | None) -> int:
         """Begin a task, which runs until it is told to end, and return the process that runs it."""
         self.send(task_of(subtask))
-        return self.answer().process
+        return self.read()
 
     def end(self) -> None:
         """The task ends, and the pool knows it."""
         self.send(bytes([0]))
-        self._jvm.wait_to_hear_of(self._process)
+        self._jvm.wait_to_hear_of(self.said.process)
 
     def run(self, subtask: Subtask | None) -> int:
         process = self.begin(subtask)
@@ -156,26 +163,26 @@ class Jvm:
     def errors(self) -> str:
         return self._errors.read_text()
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the pool, and see that nothing is left of it."""
-        workers = {*self.workers()} if self.pool.is_running() else set()
+        workers = self.workers() if self.pool.is_running() else set()
         self.end_commands()
-        with suppress(psutil.NoSuchProcess):
-            self.pool.wait(patience(20))
+        self.pool.wait(patience(20))
         until(lambda: not any(map(is_alive, workers)), "workers are left")
-        for connection in self._connections:
-            connection.close()
-        self._heard.close()
-        os.close(self._output)
 
     def destroy(self) -> None:
         with suppress(psutil.NoSuchProcess):
             self.pool.kill()
+        self.end_commands()
+        for connection in self._connections:  # so workers end that are at a task
+            connection.close()
+        self._heard.close()
+        os.close(self._output)
 
 
 def is_alive(pid: int) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     return False
 
 
@@ -195,7 +202,7 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[socket.s
         "PYTHON_UNIX_DOMAIN_ENABLED": "true",
         "SPARK_REUSE_WORKER": "1",
     }
-    process = subprocess.Popen(python("worker_pools.py"), stdin=theirs, env=environment)
+    process = subprocess.Popen(python("worker_pools.py"), stdin=theirs.fileno(), env=environment)
     theirs.close()
     yield ours, directory
     ours.close()
@@ -219,7 +226,7 @@ def start(starter: tuple[socket.socket, Path]) -> Iterator[StartPool]:
     try:
         yield start_pool
         for jvm in begun:
-            jvm.close()
+            jvm.end()
             assert jvm.errors() == ""
     finally:
         for jvm in begun:
@@ -279,19 +286,17 @@ def test_a_task_whose_process_is_busy_runs_in_another_one_at_once(jvm: Jvm) -> N
 
 
 def test_a_process_is_told_once_which_subtasks_have_moved(jvm: Jvm) -> None:
-    def run(connection: Connection, subtask: Subtask | None) -> Answer:
-        connection.send(task_of(subtask))
-        answer = connection.answer()
-        connection.end()
-        return answer
-
     first, second = jvm.connect(), jvm.connect()
     before = first.begin(A0)
-    assert run(second, A0).forgotten == [], "the one that it moves to has nothing to forget"
-    assert run(second, A1).forgotten == []
+    assert second.run(A0) != before
+    assert second.said.moved == [], "the one that it moves to"
+    second.run(A0)
+    assert second.said.moved == []
     first.end()
-    assert run(first, B0) == (before, [A0]), "the one with the fewest subtasks"
-    assert run(first, B0) == (before, [])
+    assert first.run(B0) == before, "the one with the fewest subtasks"
+    assert first.said.moved == [A0]
+    assert first.run(B0) == before
+    assert first.said.moved == []
 
 
 def test_a_process_to_which_a_subtask_comes_back_is_not_told_that_it_has_moved(jvm: Jvm) -> None:
@@ -299,13 +304,25 @@ def test_a_process_to_which_a_subtask_comes_back_is_not_told_that_it_has_moved(j
     before = first.begin(A0)
     between = second.begin(A0)
     first.end()
-    first.send(task_of(A0))
-    assert first.answer() == (before, [])
-    first.end()
+    assert first.begin(A0) == before
+    assert first.said.moved == []
     second.end()
-    assert second.run(A0) == before
-    second.send(task_of(None))
-    assert second.answer() == (between, [A0])
+    assert second.begin(None) == between
+    assert second.said.moved == [A0]
+
+
+def test_a_process_is_told_how_many_have_subtasks(jvm: Jvm) -> None:
+    connections = [jvm.connect() for _ in range(4)]
+    for number, connection in enumerate(connections[:3]):
+        connection.begin(("a", number))
+    assert [connection.said.processes for connection in connections[:3]] == [1, 2, 3], "with itself"
+    connections[3].run(None)
+    assert connections[3].said.processes == 3
+    jvm.kill(connections[2].pid)
+    jvm.wait_to_hear_of(connections[2].said.process)
+    connections[0].end()
+    connections[0].run(A0)
+    assert connections[0].said.processes == 2
 
 
 def test_a_task_of_no_job_never_runs_where_subtasks_stay(jvm: Jvm) -> None:
@@ -329,7 +346,7 @@ def test_a_process_that_dies_ends_the_connection_of_its_task(jvm: Jvm) -> None:
     first.send(bytes([KILLED]))
     jvm.wait_to_hear_of(process)
     assert first.is_over()
-    assert not is_alive(process)
+    wait_for_death(process)
     second.end()
     anew = second.run(A0)
     assert anew not in {process, other}
@@ -408,12 +425,12 @@ def test_a_connection_that_the_jvm_closes_is_forgotten(jvm: Jvm) -> None:
 def test_a_header_may_come_in_parts(jvm: Jvm) -> None:
     first, second = jvm.connect(), jvm.connect()
     home = first.run(A0)
-    task = task_of(A0, large="x" * 50_000)
-    part = len(task) // 10
+    task = task_of(A0, large="x" * 20_000)  # a socket holds all of it, with what it adds to each part
+    part = len(task) // 5
     for start in range(0, len(task), part):
         first.send(task[start : start + part])
         assert second.run(B0) != home, "the pool has seen the part, and waits for no other"
-    assert first.answer().process == home
+    assert first.read() == home
 
 
 def test_a_connection_that_is_to_be_killed_before_its_header_is_whole_is_ended(jvm: Jvm) -> None:
@@ -431,7 +448,7 @@ def test_a_header_that_is_never_whole_runs_where_nothing_stays(start: StartPool)
     first, second = jvm.connect(), jvm.connect()
     home = second.run(A0)
     first.send(task_of(A0, large="x" * LARGE))
-    assert first.answer().process != home
+    assert first.read() != home
     first.end()
     assert first.run(A0) == home, "the next one is whole"
 
@@ -440,7 +457,7 @@ def test_what_begins_in_another_way_runs_where_nothing_stays(jvm: Jvm) -> None:
     connection = jvm.connect()
     home = connection.run(A0)
     connection.send(INT.pack(5))
-    assert connection.answer().process != home
+    assert connection.read() != home
     connection.end()
     assert connection.run(A0) == home
 
@@ -512,7 +529,7 @@ def test_what_is_done_of_one_connection_is_not_taken_for_another_one(jvm: Jvm) -
     second.close()
     first.send(task_of(None))  # no process is without subtasks
     resume(jvm.pool.pid)
-    assert first.answer().process not in homes
+    assert first.read() not in homes
     assert third.run(A0) == homes[0], "while the other task is running"
 
 

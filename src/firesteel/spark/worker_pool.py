@@ -114,9 +114,9 @@ class WorkerPool:
 
     def run(self) -> None:
         while not self._is_over:
-            for file, _ in self._poll.poll(_AGAIN_MS if self._later else _TICK_MS):
-                reader = self._readers.get(file)  # none: one before it has closed the file
-                if reader is not None:
+            found = self._poll.poll(_AGAIN_MS if self._later else _TICK_MS)
+            for file, reader in [(file, self._readers[file]) for file, _ in found]:
+                if self._readers.get(file) is reader:  # one before it may have closed it, or opened it anew
                     reader()
             again, self._later = self._later, []
             for connection in again:
@@ -138,12 +138,16 @@ class WorkerPool:
         try:
             process = self._fork(accepted)
         except OSError as e:
-            accepted.sendall(_INT.pack(-(e.errno or 1)))
+            with suppress(OSError):
+                accepted.sendall(_INT.pack(-(e.errno or 1)))
             accepted.close()
             return
-        accepted.sendall(_INT.pack(process.pid))
         connection = self._connections[process.pid] = _Connection(accepted, process.pid)
         self._await_task(connection)
+        try:
+            accepted.sendall(_INT.pack(process.pid))
+        except OSError:  # the JVM wants none any more
+            self._close(connection)
 
     def _obey(self) -> None:
         data = _read(lambda size: os.read(self._commands, size), _INT.size)

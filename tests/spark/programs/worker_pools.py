@@ -15,7 +15,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection
 from struct import Struct
 from typing import Final
 
@@ -27,7 +27,7 @@ KILLED: Final = 255  # in place of an exit code
 _MOST: Final = 1 << 16
 _INT: Final = Struct("!i")
 
-_forgotten: list[tuple[str, int]] = []  # what the worker was told to forget, since it has last answered
+_told: dict[str, object] = {}  # what the process was told before its last task
 
 
 def run_task(task: socket.socket, authenticated: bool) -> int:
@@ -38,12 +38,11 @@ def run_task(task: socket.socket, authenticated: bool) -> int:
     answer = {
         "process": os.getpid(),
         "authenticated": authenticated,
-        "forgotten": _forgotten,
+        **_told,
         "standard input": os.read(0, 1).decode(),
     }
     said = json.dumps(answer).encode()
     task.sendall(_INT.pack(len(said)) + said)
-    _forgotten.clear()
     (code,) = _read(task, 1)
     if code == KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -60,8 +59,8 @@ def _read(task: socket.socket, size: int) -> bytes:
     return data
 
 
-def _forget(subtasks: Iterable[tuple[str, int]]) -> None:
-    _forgotten.extend(subtasks)
+def _note(processes: int, moved: Collection[tuple[str, int]]) -> None:
+    _told.update(processes=processes, moved=sorted(moved))
 
 
 class Watched(worker_pool.WorkerPool):
@@ -69,7 +68,8 @@ class Watched(worker_pool.WorkerPool):
 
     def _hear(self, process: worker_pool._Process) -> None:
         super()._hear(process)
-        self.heard.send(_INT.pack(process.pid))
+        if process.connection is None or process not in self._workers:
+            self.heard.send(_INT.pack(process.pid))
 
 
 def be_pool(constants: dict[str, float], files: list[int]) -> None:
@@ -77,11 +77,8 @@ def be_pool(constants: dict[str, float], files: list[int]) -> None:
         os.dup2(files[number], number)
         os.close(files[number])
     Watched.heard = socket.socket(fileno=files[3])
-    for name, value in constants.items():
-        assert hasattr(worker_pool, name), name
-        setattr(worker_pool, name, value)
-    setattr(worker_pool, "WorkerPool", Watched)  # noqa: B010  # mypy takes it for a type
-    worker_pool.forget_subtasks = _forget
+    assert constants.keys() <= vars(worker_pool).keys()
+    vars(worker_pool).update(WorkerPool=Watched, keep_subtasks=_note, **constants)
     worker_pool.serve(run_task)
 
 
