@@ -317,7 +317,7 @@ def test_the_overhead_of_an_epoch_is_what_it_took_beside_the_work_on_records() -
 
 
 def test_compaction_is_not_work_on_records() -> None:
-    """It is as much in an epoch of few records, and made epochs of a state that had just been loaded small."""
+    """There is as much of it in an epoch of few records: epochs became small after a state was loaded."""
     process = ProcessReport("host", 1, 0, 0.0)
     busy = [(0, 30.0, 0.0), (1, 50.0, 20.0), (1, 40.0, 0.0)]
     reports = [
