@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ import pytest
 from firesteel.spark.pinning import JOB_OF_SUBTASKS, Subtask
 from firesteel.spark.worker_pool import knows_this_spark
 from tests.pausing import pause, resume
-from tests.spark.programs.worker_pools import KILLED
+from tests.spark.programs.worker_pools import KILLED, LEAVES_A_CHILD
 from tests.spark.support import python
 from tests.spark.test_task_header import begin_of_task
 from tests.waiting import patience, until
@@ -354,6 +353,16 @@ def test_a_process_that_dies_ends_the_connection_of_its_task(jvm: Jvm) -> None:
     assert jvm.connect().run(A0) == anew
 
 
+def test_the_end_of_a_process_is_seen_whose_files_another_one_has(jvm: Jvm) -> None:
+    """A program of the user's that the task has begun, for example, which lives on."""
+    first = jvm.connect()
+    process = first.begin(A0)
+    first.send(bytes([LEAVES_A_CHILD]))
+    assert first.is_over()
+    wait_for_death(process)
+    assert jvm.connect().run(A0) != process
+
+
 def test_a_process_whose_task_fails_ends_when_the_jvm_has_read_all(jvm: Jvm) -> None:
     first, second = jvm.connect(), jvm.connect()
     process = first.begin(A0)
@@ -496,15 +505,19 @@ def test_workers_and_the_socket_end_with_the_pool(jvm: Jvm, how: str) -> None:
 
 
 def test_workers_end_after_a_pool_that_is_killed(jvm: Jvm) -> None:
-    """None of them keeps a file of another one open."""
+    """None of them keeps a file of another one open, or of the pool, where nobody would answer."""
     connections = [jvm.connect() for _ in range(3)]
-    for connection in connections:
+    busy = connections[0].begin(A0)
+    for connection in connections[1:]:
         connection.run(None)
     workers = jvm.workers()
-    jvm.pool.send_signal(signal.SIGKILL)
-    assert all(connection.is_over() for connection in connections)
-    for worker in workers:
+    jvm.pool.kill()
+    for worker in workers - {busy}:
         wait_for_death(worker)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as late, pytest.raises(ConnectionRefusedError):
+        late.connect(jvm.path)
+    connections[0].send(bytes([0]))
+    wait_for_death(busy)
 
 
 def test_a_connection_that_ends_before_it_is_told_its_number_does_no_harm(jvm: Jvm) -> None:

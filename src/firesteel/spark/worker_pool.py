@@ -107,6 +107,7 @@ class WorkerPool:
         self._connections: dict[int, _Connection] = {}  # by what the JVM calls them
         self._later: list[_Connection] = []  # to be looked at again
         self._is_over = False
+        self._looked_s = 0.0
         self._poll = select.poll()
         self._readers: dict[int, Callable[[], None]] = {}
         self._watch(listener.fileno(), self._accept)
@@ -121,7 +122,7 @@ class WorkerPool:
             again, self._later = self._later, []
             for connection in again:
                 self._look(connection)
-            self._end_idle()
+            self._look_at_processes()
 
     def _watch(self, file: int, reader: Callable[[], None]) -> None:
         self._readers[file] = reader
@@ -264,14 +265,27 @@ class WorkerPool:
         if process.connection is not None:
             self._close(process.connection)
 
-    def _end_idle(self) -> None:
-        """Those that nothing stays with are not in the way of anything if the JVM knows them: it asks whether
-        they are alive."""
-        long_ago_s = time.monotonic() - _IDLE_S
+    def _look_at_processes(self) -> None:
+        """See who has ended in silence, and end who has had nothing to do for long. Those that nothing stays
+        with are in nobody's way, and the JVM asks whether they are alive if it knows them."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < _TICK_MS / 1000:
+            return
+        self._looked_s = now_s
         for process in self._workers:
             is_needed = process.pid in self._connections and not process.subtasks
-            if not process.is_busy and process.idle_since_s < long_ago_s and not is_needed:
+            is_idle = not process.is_busy and process.idle_since_s < now_s - _IDLE_S
+            if (is_idle and not is_needed) or not _lives(process.pid):
                 self._has_ended(process)  # so it ends
+
+
+def _lives(pid: int) -> bool:
+    """What a process has begun itself may have its files, too: then nobody hears of its end."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _work(control: socket.socket, of_others: list[socket.socket], run_task: RunTask) -> NoReturn:

@@ -6,7 +6,7 @@ says of which process it has heard that a task has ended, or the process itself.
 the pool.
 
 A task answers with a JSON object, and ends as the byte says that comes next: with that exit code, or as if it
-was killed.
+was killed, or so that a process lives on which it has begun.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from pyspark.serializers import SpecialLengths
 from firesteel.spark import worker_pool
 
 KILLED: Final = 255  # in place of an exit code
+LEAVES_A_CHILD: Final = 254  # and is killed
 _MOST: Final = 1 << 16
 _INT: Final = Struct("!i")
 
+_kept: list[socket.socket] = []  # by user code: a function may keep all that is there while it runs
 _told: dict[str, object] = {}  # what the process was told before its last task
 
 
@@ -41,10 +43,13 @@ def run_task(task: socket.socket, authenticated: bool) -> int:
         **_told,
         "standard input": os.read(0, 1).decode(),
     }
+    _kept.append(task.dup())
     said = json.dumps(answer).encode()
     task.sendall(_INT.pack(len(said)) + said)
     (code,) = _read(task, 1)
-    if code == KILLED:
+    if code == LEAVES_A_CHILD and os.fork() == 0:
+        signal.pause()
+    if code >= LEAVES_A_CHILD:
         os.kill(os.getpid(), signal.SIGKILL)
     return code
 
