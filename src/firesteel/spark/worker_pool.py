@@ -40,6 +40,7 @@ _TICK_MS: Final = 1000
 _IDLE_S: Final = 60.0  # as long as the JVM keeps workers that have nothing to do
 _PROCESSES_PER_CONNECTION: Final = 2  # the JVM has as many connections as there have been tasks at once
 _DONE: Final = b"d"
+_YOUNG, _ALL = 1, 2  # generations of objects
 
 
 def knows_this_spark() -> bool:
@@ -322,8 +323,8 @@ def _run_tasks(control: socket.socket, run_task: RunTask) -> int:
                         pass
                 return code
             control.send(_DONE)
-        if not is_dedicated():
-            gc.collect()
+        # PySpark looks at everything after each task. What of ours stays may be millions of objects.
+        gc.collect(_YOUNG if is_dedicated() else _ALL)
 
 
 def _read(read: Callable[[int], bytes], size: int) -> bytes:
