@@ -322,7 +322,10 @@ def _run_tasks(control: socket.socket, run_task: RunTask) -> int:
                     while task.recv(1024):  # the JVM closes it when it has read all
                         pass
                 return code
-            control.send(_DONE)
+            try:
+                control.send(_DONE)
+            except OSError:  # there is no pool any more
+                return 0
         # PySpark looks at everything after each task. What of ours stays may be millions of objects.
         gc.collect(_YOUNG if is_dedicated() else _ALL)
 
