@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
 
 import pytest
 
@@ -19,6 +18,9 @@ pytestmark = pytest.mark.spark
 SUBTASKS = 3
 EPOCHS = 40
 PER_SUBTASK = 30  # records of an epoch
+# A subtask does not wait for a process that has said all of its task and that the machine has not let go on
+# since. Where no subtask stays, each of them is soon in two processes at least.
+CHANCE = 2
 
 Place = tuple[int, int]  # a subtask and the process that runs it
 
@@ -50,11 +52,11 @@ def test_a_subtask_of_all_levels_stays_with_one_process_in_all_epochs(environmen
     )
     results = stream.key_by(lambda v: v[0] % 100).process(Ends()).execute_and_collect()
     (job,) = get_executor().running_jobs
-    runs: dict[tuple[str, int], list[int]] = defaultdict(list)
+    processes: dict[int, set[int]] = defaultdict(set)
     for begin, end in results:
-        runs["begins", begin[0]].append(begin[1])
-        runs["ends", end[0]].append(end[1])
+        for subtask, process in (begin, end):
+            processes[subtask].add(process)
     assert job.view.epoch >= EPOCHS
-    assert len(runs) == 2 * SUBTASKS
-    moves = {place: sum(a != b for a, b in pairwise(pids)) for place, pids in runs.items()}
-    print(moves, {p: set(v) for p, v in runs.items()})
+    assert processes.keys() == set(range(SUBTASKS))
+    moves = sum(len(found) - 1 for found in processes.values())
+    assert moves <= CHANCE, f"the processes of each subtask: {dict(processes)}"

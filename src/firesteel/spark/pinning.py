@@ -66,8 +66,13 @@ class Assignments(Generic[W]):
             for number in numbers:
                 del self._owners[job, number]
 
+    def is_at_work(self, subtask: Subtask | None) -> bool:
+        """Whether the process of a subtask is busy."""
+        owner = None if subtask is None else self._owners.get(subtask)
+        return owner is not None and owner.is_busy
+
     def worker_for(self, subtask: Subtask | None, most: int) -> W | None:
-        """The process for a task; None: a new one. Nothing ever waits for a process that is busy.
+        """The process for a task, which is not busy; None: a new one.
 
         :param subtask: None for a task that stays nowhere: it may run for hours, so it gets a process where
             nothing stays.

@@ -35,6 +35,8 @@ RunTask: TypeAlias = Callable[[socket.socket, bool], int]
 _INT: Final = Struct("!i")
 _HEADER_BYTES: Final = 1 << 18
 _HEADER_S: Final = 1.0  # within which the header of a task has come
+# A process that has sent all of a task has not yet said so: the next one of its subtask may come before that.
+_OWNER_S: Final = 0.02
 _AGAIN_MS: Final = 1
 _TICK_MS: Final = 1000
 _IDLE_S: Final = 60.0  # as long as the JVM keeps workers that have nothing to do
@@ -84,7 +86,7 @@ class _Connection:
 
     :ivar pid: what the JVM calls it: the process that there was for it when it began.
     :ivar process: runs a task of it.
-    :ivar since_s: when the header of a task began to come that is not whole yet.
+    :ivar since_s: when the task began to come that was not handed over yet.
     """
 
     socket: socket.socket
@@ -194,10 +196,11 @@ class WorkerPool:
             header = header_of(begin)
             now_s = time.monotonic()
             connection.since_s = connection.since_s or now_s
-            if header is None and now_s - connection.since_s < _HEADER_S:
+            subtask = None if header is None else subtask_of(header)
+            most_s = _OWNER_S if self._workers.is_at_work(subtask) else 0.0
+            if now_s - connection.since_s < (_HEADER_S if header is None else most_s):
                 self._later.append(connection)
                 return
-            subtask = None if header is None else subtask_of(header)
         connection.since_s = None
         self._hand_over(connection, subtask)
 
