@@ -73,6 +73,21 @@ def test_a_process_that_is_busy_is_not_waited_for() -> None:
     assert run(assignments, ("a", 0)) is second, "it stays where it is now"
 
 
+def test_a_subtask_is_at_work_where_its_process_is_busy() -> None:
+    assignments, (first, _) = workers(2)
+    assert not assignments.is_at_work(("a", 0)), "it is nowhere"
+    run_at_once(assignments, [("a", 0)])
+    assert not assignments.is_at_work(("a", 0))
+    assert run(assignments, ("b", 0)) is not first
+    assert not assignments.is_at_work(("a", 0))
+    first.is_busy = True
+    assert assignments.is_at_work(("a", 0)), "whatever the process runs"
+    assert not assignments.is_at_work(("a", 1))
+    assert not assignments.is_at_work(None)
+    assignments.remove(first)
+    assert not assignments.is_at_work(("a", 0))
+
+
 def test_a_subtask_that_comes_back_has_not_moved() -> None:
     assignments, (first, second) = workers(2)
     for worker in (first, second):
@@ -174,12 +189,28 @@ def test_the_oldest_of_65_jobs_is_forgotten(subtasks: int) -> None:
     other = Worker(2)
     assignments.add(other)
     worker.is_busy = True
-    for number in range(subtasks):  # it stays nowhere, so it has not moved
+    for number in range(subtasks):  # it stays nowhere
         assert run(assignments, (jobs[0], number), most=1) is other
         other.is_busy = False
-    assert not worker.moved
+    assert worker.moved == {(jobs[0], number) for number in range(subtasks)}, "what it has of them is closed"
     worker.is_busy = False
     assert run(assignments, (jobs[1], 0)) is worker
+
+
+def test_a_job_that_has_tasks_is_not_the_oldest() -> None:
+    assignments, (worker,) = workers(1)
+    jobs = [f"job {number}" for number in range(64)]
+    for job in [*jobs, jobs[0], "one more"]:
+        run_at_once(assignments, [(job, 0)], most=1)
+    assert list(worker.subtasks) == [*jobs[2:], jobs[0], "one more"]
+
+
+def test_a_process_with_the_number_of_one_that_has_ended_stays() -> None:
+    assignments, (before,) = workers(1)
+    anew = Worker(before.pid)
+    assignments.add(anew)
+    assignments.remove(before)
+    assert list(assignments) == [anew]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -284,6 +284,17 @@ def test_a_task_whose_process_is_busy_runs_in_another_one_at_once(jvm: Jvm) -> N
     assert first.run(A0) == other
 
 
+def test_a_task_waits_a_moment_for_its_process(start: StartPool) -> None:
+    """The JVM knows from the process that a task has ended, and so before the pool does."""
+    jvm = start(_OWNER_S=patience(20))
+    first, second, third = [jvm.connect() for _ in range(3)]
+    home = first.begin(A0)
+    second.send(task_of(A0))
+    assert third.run(B0) != home, "the pool has seen the task, and others do not wait"
+    first.end()
+    assert second.read() == home
+
+
 def test_a_process_is_told_once_which_subtasks_have_moved(jvm: Jvm) -> None:
     first, second = jvm.connect(), jvm.connect()
     before = first.begin(A0)

@@ -17,7 +17,7 @@ JOB_OF_SUBTASKS: Final = "firesteel.subtasks-of"
 #: A job and the number of a subtask. Subtasks of all levels that have the same number stay together.
 Subtask: TypeAlias = tuple[str, int]
 
-_JOBS: Final = 64  # of which a worker has subtasks: the oldest is forgotten, it has ended long since
+_JOBS: Final = 64  # of which a worker has subtasks: the one is forgotten that has had no task for longest
 
 
 def subtask_of(header: TaskHeader) -> Subtask | None:
@@ -61,7 +61,8 @@ class Assignments(Generic[W]):
 
     def remove(self, worker: W) -> None:
         """It has ended."""
-        del self._workers[worker.pid]
+        if self._workers.get(worker.pid) is worker:  # and no new process has its number
+            del self._workers[worker.pid]
         for job, numbers in worker.subtasks.items():
             for number in numbers:
                 del self._owners[job, number]
@@ -93,9 +94,10 @@ class Assignments(Generic[W]):
     def assign(self, subtask: Subtask, worker: W) -> None:
         """From here on the subtask stays with this worker."""
         owner = self._owners.get(subtask)
-        if owner is worker:
-            return
         job, number = subtask
+        if owner is worker:
+            worker.subtasks[job] = worker.subtasks.pop(job)  # behind all others
+            return
         if owner is not None:
             self._take(subtask, owner)
             owner.moved.add(subtask)
@@ -106,6 +108,7 @@ class Assignments(Generic[W]):
             oldest = next(iter(worker.subtasks))
             for old in list(worker.subtasks[oldest]):
                 self._take((oldest, old), worker)
+                worker.moved.add((oldest, old))
 
     def _take(self, subtask: Subtask, worker: W) -> None:
         job, number = subtask

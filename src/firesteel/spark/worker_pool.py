@@ -33,7 +33,7 @@ from firesteel.spark.task_header import header_of
 RunTask: TypeAlias = Callable[[socket.socket, bool], int]
 
 _INT: Final = Struct("!i")
-_HEADER_BYTES: Final = 1 << 18
+_HEADER_BYTES: Final = 1 << 15  # more of it does not come before a part is taken, if there is more
 _HEADER_S: Final = 1.0  # within which the header of a task has come
 # A process that has sent all of a task has not yet said so: the next one of its subtask may come before that.
 _OWNER_S: Final = 0.02
@@ -198,7 +198,8 @@ class WorkerPool:
             connection.since_s = connection.since_s or now_s
             subtask = None if header is None else subtask_of(header)
             most_s = _OWNER_S if self._workers.is_at_work(subtask) else 0.0
-            if now_s - connection.since_s < (_HEADER_S if header is None else most_s):
+            is_coming = header is None and len(begin) < _HEADER_BYTES
+            if now_s - connection.since_s < (_HEADER_S if is_coming else most_s):
                 self._later.append(connection)
                 return
         connection.since_s = None
@@ -318,6 +319,7 @@ def _run_tasks(control: socket.socket, run_task: RunTask) -> int:
         (size,) = _INT.unpack(begin)
         processes, moved = json.loads(_read(control.recv, size))
         keep_subtasks(max(1, processes), [(job, number) for job, number in moved])
+        os.set_inheritable(files[0], False)
         with socket.socket(fileno=files[0]) as task:
             code = run_task(task, True)
             if code:
