@@ -3,8 +3,8 @@
     python driver_cpu.py --subtasks 64 256 1024
 
 A keyed count of two levels, each with half of the subtasks, and a checkpoint after each epoch. The tasks run
-in this process, so that it takes no cluster to have a thousand of them; what they compute does not count. What
-counts is the thread of the job between two epochs (the plan of the next one, the commit, views, the
+in this process, so that it takes no cluster to have a thousand of them; what they compute does not count.
+What counts is the thread of the job between two epochs (the plan of the next one, the commit, views, the
 checkpoint), and to pack what is sent to the tasks and to unpack what they answer. What Spark's own JVM takes
 is not in it.
 
