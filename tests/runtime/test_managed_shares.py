@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from firesteel.common import Configuration
 from firesteel.runtime import worker
 from firesteel.state.backend import SubtaskState
+from firesteel.state.backends import state_limits
+from firesteel.state.files import StateFiles
 from tests.runtime.support import collect, environment
 
 MIB = 1 << 20
@@ -47,6 +50,25 @@ def test_processes_with_subtasks_of_their_own_share_it(
     monkeypatch.setattr(worker, "_processes", None)
     worker.keep_subtasks(processes, [])
     assert shares(monkeypatch, **SETTINGS) == {m * MIB for m in mebibytes}
+
+
+def test_a_larger_share_gives_back_what_a_smaller_one_has_taken() -> None:
+    limits = state_limits(Configuration.from_dict(dict(SETTINGS)), batch=False)
+    state = SubtaskState(
+        job_id="job",
+        attempt=1,
+        vertex_id="v",
+        subtask=0,
+        max_parallelism=128,
+        key_groups=range(128),
+        files=StateFiles(""),
+        limits=limits,
+    )
+    state.limit_memory(MIB)
+    assert state.limits.changes_bytes == MIB // 5
+    state.limit_memory(64 * MIB)
+    assert state.limits == limits.within(64 * MIB)
+    assert state.limits.changes_bytes == 64 * MIB // 5
 
 
 def test_what_is_set_for_each_subtask_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:

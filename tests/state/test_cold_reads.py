@@ -49,7 +49,9 @@ def put(keys: range, version: int) -> Callable[[OperatorState], None]:
 
 def test_a_late_process_reads_little_before_its_first_record(tmp_path: Path, read: list[int]) -> None:
     """Broken by hand: as many deltas are taken in as a process holds that has followed them (32 MB)."""
-    driver = Driver(StateFiles(tmp_path), StateLimits(warm_entries=0, cache_bytes=1 << 20))
+    driver = Driver(
+        StateFiles(tmp_path), StateLimits(warm_entries=0, cache_bytes=1 << 20, recent_bytes=1 << 18)
+    )
     state = driver.process()
     for start in range(0, KEYS, 500):
         driver.run(state, put(range(start, start + 500), 0))

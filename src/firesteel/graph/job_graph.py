@@ -141,6 +141,11 @@ class JobGraph:
         return slots
 
     @property
+    def keyed_subtasks(self) -> int:
+        """How many subtasks have keyed state."""
+        return sum(v.parallelism for v in self.vertices if any(o.node.keyed for o in v.operators))
+
+    @property
     def required_slots(self) -> int:
         return sum(self.slots_by_group().values())
 

@@ -73,10 +73,9 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
 
 def dirty_bytes(limits: StateLimits, graph: JobGraph) -> int:
     """How much an epoch should change of the state of one subtask, at most."""
-    states = sum(v.parallelism for v in graph.vertices if any(o.node.keyed for o in v.operators))
-    if limits.managed is None or not states:
+    if limits.managed is None:
         return limits.changes_bytes
-    return limits.within(limits.managed.share(1, states)).changes_bytes
+    return limits.within(limits.managed.share(1, graph.keyed_subtasks)).changes_bytes
 
 
 def _positive(configuration: Configuration, option: ConfigOption[Any]) -> int | None:

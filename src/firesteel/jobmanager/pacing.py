@@ -16,11 +16,11 @@ from firesteel.jobmanager.epoch_overhead import EpochOverhead
 from firesteel.jobmanager.sources import Budget
 from firesteel.runtime.program import Ack, Pace
 from firesteel.runtime.task_report import TaskReport
+from firesteel.state.backend import CHANGES_BYTES
 from firesteel.state.line import EpochDelta
 
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
-DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _FIRST_CHEAP_PER_MS: Final = 262.144  # where each is known to cost microseconds: 131,072 for 500 ms
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 #: The same where no task is sent anything: all of them stop when their time is over.
@@ -55,7 +55,7 @@ class PacingOptions:
     checkpoint_interval_ms: int | None = None
     with_exchange: bool = False
     is_cheap: bool = False
-    dirty_bytes: int = DIRTY_BYTES
+    dirty_bytes: int = CHANGES_BYTES
     limited: bool = True
 
 
@@ -100,7 +100,7 @@ class Work:
         return max(0.0, self.elapsed_ms - self.busy_ms) if is_known else None
 
 
-def dirt(delta: EpochDelta, most_bytes: int = DIRTY_BYTES) -> float:
+def dirt(delta: EpochDelta, most_bytes: int = CHANGES_BYTES) -> float:
     """What an epoch has changed of the state of a subtask; 1 is the most that it should."""
     return max(delta.entries / _DIRTY_ENTRIES, delta.length / most_bytes)
 
@@ -116,7 +116,7 @@ def work_of(
     reports: Sequence[TaskReport] = (),
     *,
     is_start: bool = False,
-    dirty_bytes: int = DIRTY_BYTES,
+    dirty_bytes: int = CHANGES_BYTES,
 ) -> Work:
     """What the tasks of an epoch say; ``sources`` are the vertices that read."""
     reading = [a for a in acks if a.vertex in sources]

@@ -26,7 +26,7 @@ from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.observer import JobObserver
-from firesteel.jobmanager.pacing import DIRTY_BYTES, work_of
+from firesteel.jobmanager.pacing import work_of
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.spent import work_in
@@ -37,6 +37,7 @@ from firesteel.runtime.messages import Answer, Cut, Messages, Order, Read
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import UserError
 from firesteel.runtime.stretch import RunningLevel
+from firesteel.state.backend import CHANGES_BYTES
 from firesteel.state.files import StateFiles
 
 log = logger(__name__)
@@ -66,7 +67,7 @@ class RealTimeOptions:
 
     epoch_ms: int = 1000
     buffer_timeout_ms: float | None = 5
-    dirty_bytes: int = DIRTY_BYTES
+    dirty_bytes: int = CHANGES_BYTES
 
     def watched(self) -> Self:
         """For a job whose epochs somebody waits for."""

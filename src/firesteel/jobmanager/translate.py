@@ -22,8 +22,7 @@ def to_program(job_id: str, graph: JobGraph, plan: LevelPlan, settings: dict[str
     if configuration.get(PRE_AGGREGATION):
         vertices = pre_aggregated(vertices, graph.batch)
     interval_ms = ExecutionConfig(configuration).get_auto_watermark_interval()
-    states = sum(v.parallelism for v in vertices if any(o.keyed for o in v.operators))
-    return JobProgram(job_id, graph.name, graph.batch, vertices, settings, interval_ms, states)
+    return JobProgram(job_id, graph.name, graph.batch, vertices, settings, interval_ms, graph.keyed_subtasks)
 
 
 def _vertex(vertex: JobVertex, graph: JobGraph, plan: LevelPlan) -> VertexProgram:

@@ -119,15 +119,17 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int, *, for_good: bool =
 
 def _share_memory(level: OpenLevel, *, for_good: bool) -> None:
     """Let the states of a level have their part of what those of all processes of the executor may take."""
-    for state in (chain.state for chain in level.chains):
-        managed = None if state is None else state.limits.managed
-        if state is None or managed is None:
-            continue
-        if for_good:
-            state.limit_memory(managed.share(1, max(1, level.states_of_job)))
-        else:
-            there = sum(c.state is not None for open_level in _levels.values() for c in open_level.chains)
-            state.limit_memory(managed.share(_processes or managed.processes, there))
+    states = [chain.state for chain in level.chains if chain.state is not None]
+    managed = states[0].limits.managed if states else None
+    if managed is None:
+        return
+    if for_good:
+        share = managed.share(1, level.states_of_job)
+    else:
+        there = sum(chain.state is not None for other in _levels.values() for chain in other.chains)
+        share = managed.share(_processes or managed.processes, there)
+    for state in states:
+        state.limit_memory(share)
 
 
 def _enter(directory: str | None) -> None:
@@ -147,7 +149,7 @@ def dedicate_process() -> None:
         _dedicated = True
         # A KeyboardInterrupt in this process is then the user's code's own, and not a signal.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        _empty_standard_input()
+        empty_standard_input()
 
 
 def is_dedicated() -> bool:
@@ -167,7 +169,7 @@ def keep_subtasks(processes: int, moved: Collection[tuple[str, int]]) -> None:
         _close(_levels.pop(key))
 
 
-def _empty_standard_input() -> None:
+def empty_standard_input() -> None:
     """Users' code that reads it finds its end. Otherwise it may be a pipe from the JVM, which has none."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -100,7 +100,6 @@ class Assignments(Generic[W]):
             return
         if owner is not None:
             self._take(subtask, owner)
-            owner.moved.add(subtask)
         self._owners[subtask] = worker
         worker.subtasks.setdefault(job, set()).add(number)
         worker.moved.discard(subtask)
@@ -108,10 +107,10 @@ class Assignments(Generic[W]):
             oldest = next(iter(worker.subtasks))
             for old in list(worker.subtasks[oldest]):
                 self._take((oldest, old), worker)
-                worker.moved.add((oldest, old))
 
     def _take(self, subtask: Subtask, worker: W) -> None:
         job, number = subtask
+        worker.moved.add(subtask)
         del self._owners[subtask]
         worker.subtasks[job].discard(number)
         if not worker.subtasks[job]:

@@ -25,7 +25,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from pyspark.util import enable_faulthandler
 
-from firesteel.runtime.worker import is_dedicated, keep_subtasks
+from firesteel.runtime.worker import empty_standard_input, is_dedicated, keep_subtasks
 from firesteel.spark.pinning import Assignments, Subtask, Worker, subtask_of
 from firesteel.spark.task_header import header_of
 
@@ -301,9 +301,7 @@ def _work(control: socket.socket, of_others: list[socket.socket], run_task: RunT
             file.close()
         for number in (signal.SIGHUP, signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
+        empty_standard_input()
         with enable_faulthandler():
             code = _run_tasks(control, run_task)
     except BaseException:

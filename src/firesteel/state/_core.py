@@ -9,11 +9,13 @@ from typing import Final
 from firesteel.common.memory_budget import ManagedState
 from firesteel.state._column import CanonicalKey, GroupKeys
 from firesteel.state._merge import Slice
-from firesteel.state._overlay import Overlay
+from firesteel.state._overlay import RECENT_BYTES, Overlay
 from firesteel.state._ttl import stamp
 
 #: What a cached entry costs beside its bytes: the key, two objects, a place in a dictionary.
 _OBJECT_BYTES: Final = 150
+#: What an epoch should change of one state at most: a worker holds it, and some copies when it writes.
+CHANGES_BYTES: Final = 128 << 20
 #: Of the memory of a state; the newest deltas may take twice their part.
 _CACHE_SHARE: Final = 0.6
 _RECENT_SHARE: Final = 0.1
@@ -40,8 +42,8 @@ class StateLimits:
     """
 
     cache_bytes: int = 512 << 20
-    recent_bytes: int = 32 << 20
-    changes_bytes: int = 128 << 20
+    recent_bytes: int = RECENT_BYTES
+    changes_bytes: int = CHANGES_BYTES
     managed: ManagedState | None = None
     cache_entries: int = 1 << 62
     warm_entries: int = 20_000

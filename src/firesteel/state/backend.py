@@ -17,7 +17,7 @@ import msgspec
 
 from firesteel.state._column import CanonicalKey, KeyScope
 from firesteel.state._compaction import Compactor
-from firesteel.state._core import StateCore, StateLimits
+from firesteel.state._core import CHANGES_BYTES, StateCore, StateLimits
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
 from firesteel.state.background import BackgroundCompaction, ComingEntries, PendingDelta
@@ -30,7 +30,15 @@ from firesteel.state.line import EpochDelta, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
 from firesteel.state.timers import TimerQueue
 
-__all__ = ["NO_KEY", "KeyScope", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
+__all__ = [
+    "CHANGES_BYTES",
+    "NO_KEY",
+    "KeyScope",
+    "OperatorState",
+    "StateLimits",
+    "SubtaskState",
+    "TimerQueue",
+]
 
 _GROUP_KEYS_PER_CACHE: Final = 2
 #: How many entries can be loaded in bulk for the cost of one missed key.
@@ -76,7 +84,8 @@ class SubtaskState:
         limits: StateLimits | None = None,
         states: Mapping[bytes, CatalogEntry] | None = None,
     ) -> None:
-        self.limits = limits or StateLimits()
+        self._given = limits or StateLimits()
+        self.limits = self._given  # or what a share of managed memory makes of it
         self._fitted = self.limits.fitted(1)  # of the epoch: to the size of the entries
         self.key_groups = key_groups
         self._files = files
@@ -111,10 +120,8 @@ class SubtaskState:
 
     def limit_memory(self, share: int) -> None:
         """From the next epoch on, let it have *share* bytes for all that it keeps in memory."""
-        limits = self.limits.within(share)
-        if limits != self.limits:
-            self.limits = limits
-            self._core.overlay.recent_bytes = limits.recent_bytes
+        self.limits = self._given.within(share)
+        self._core.overlay.recent_bytes = self.limits.recent_bytes
 
     def move_time(self, now_ms: int) -> None:
         """Processing time has moved in the middle of an epoch."""
