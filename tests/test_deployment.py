@@ -118,7 +118,7 @@ def test_the_services_of_compose_belong_together() -> None:
     services = compose["services"]
     for name, service in services.items():
         assert set(service.get("depends_on", [])) <= services.keys(), name
-        assert service["image"] == f"firesteel:{__version__}"
+        assert service["image"] == f"${{FIRESTEEL_IMAGE:-firesteel:{__version__}}}"
         sources = {volume.partition(":")[0] for volume in service["volumes"]}
         assert sources <= {*compose["volumes"], "./config"}, name
     dispatcher = parsed(services["dispatcher"]["command"])

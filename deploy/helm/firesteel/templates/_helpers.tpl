@@ -35,6 +35,16 @@ app.kubernetes.io/managed-by: {{ (first .).Release.Service }}
 {{ if and (eq .Values.mode "session") (gt (int .Values.dispatcher.replicas) 1) }}yes{{ end }}
 {{- end }}
 
+{{/* "yes" where the driver starts its executors as pods. */}}
+{{- define "firesteel.starts" -}}
+{{ if eq .Values.spark.manager "kubernetes" }}yes{{ end }}
+{{- end }}
+
+{{/* "yes" where the driver talks to Kubernetes. */}}
+{{- define "firesteel.talks" -}}
+{{ if or (include "firesteel.elects" .) (include "firesteel.starts" .) }}yes{{ end }}
+{{- end }}
+
 {{/* The settings of this deployment, with those of the user over them. */}}
 {{- define "firesteel.configuration" -}}
 {{- $name := include "firesteel.name" . -}}
@@ -50,6 +60,15 @@ app.kubernetes.io/managed-by: {{ (first .).Release.Service }}
   "firesteel.state.dir" "/shared/state"
   "execution.checkpointing.dir" "file:///shared/checkpoints"
 -}}
+{{- if include "firesteel.starts" . -}}
+{{- $_ := set $own "spark.master" "k8s://https://kubernetes.default.svc" -}}
+{{- $_ := set $own "spark.kubernetes.namespace" .Release.Namespace -}}
+{{- $_ := set $own "spark.kubernetes.container.image" (include "firesteel.image" .) -}}
+{{- $_ := set $own "spark.kubernetes.executor.podTemplateFile" "/etc/firesteel/executor.yaml" -}}
+{{- $_ := set $own "spark.kubernetes.executor.request.cores" .Values.spark.executor.cpu -}}
+{{- $_ := set $own "spark.executor.cores" .Values.spark.executor.cores -}}
+{{- $_ := set $own "spark.executor.instances" .Values.spark.executor.instances -}}
+{{- end -}}
 {{- if eq .Values.mode "application" -}}
 {{- $_ := set $own "$internal.pipeline.job-id" (.Values.application.jobId | default (printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 32)) -}}
 {{- else if include "firesteel.elects" . -}}
@@ -90,6 +109,44 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- with $values.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{/* The account of a pod that talks to Kubernetes; no other is given one. */}}
+{{- define "firesteel.account" -}}
+{{- if include "firesteel.talks" . -}}
+serviceAccountName: {{ include "firesteel.name" . }}
+automountServiceAccountToken: true
+{{- else -}}
+automountServiceAccountToken: false
+{{- end }}
+{{- end }}
+
+{{/* What Spark makes its executors of, with its own settings in it: a pod as those of the chart. */}}
+{{- define "firesteel.executor" -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  labels: {{- include "firesteel.labels" (list . "executor") | nindent 4 }}
+spec:
+  {{- include "firesteel.pod" (list . "executor") | nindent 2 }}
+  automountServiceAccountToken: false
+  containers:
+    - name: executor
+      {{- include "firesteel.container" . | nindent 6 }}
+      {{- with .Values.env }}
+      env: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      volumeMounts:
+        - {name: shared, mountPath: /shared}
+        {{- with .Values.volumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: shared
+      persistentVolumeClaim: {claimName: {{ include "firesteel.claim" . }}}
+    {{- with .Values.volumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end }}
 
 {{/* What all containers have. */}}
@@ -137,6 +194,10 @@ ports:
 env:
   - name: POD_IP
     valueFrom: {fieldRef: {fieldPath: status.podIP}}
+  {{- if include "firesteel.starts" . }}
+  - name: POD_NAME
+    valueFrom: {fieldRef: {fieldPath: metadata.name}}
+  {{- end }}
   {{- with .Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -147,6 +208,18 @@ volumeMounts:
   {{- with .Values.volumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{/* What only the pod itself knows. Executors that Kubernetes starts belong to the pod of the driver, and go with it. */}}
+{{- define "firesteel.definitions" -}}
+- -D
+- spark.driver.host=$(POD_IP)
+- -D
+- rest.address=$(POD_IP)
+{{- if include "firesteel.starts" . }}
+- -D
+- spark.kubernetes.driver.pod.name=$(POD_NAME)
+{{- end }}
 {{- end }}
 
 {{/* A probe of the REST API: its page needs no credentials, and a dispatcher that stands by answers 503. */}}
