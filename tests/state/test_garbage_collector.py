@@ -5,6 +5,7 @@ for each key in the cache, and the bound of the backend is that of the cache."""
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 import pytest
@@ -73,16 +74,26 @@ def growth(kind: str, **settings: str) -> float:
     return (FOUND[KEYS] - FOUND[1]) / KEYS
 
 
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    """What the first job of a process loads is no state."""
+    growth("value")
+
+
 @pytest.mark.row("S-MEM-08")
 @pytest.mark.parametrize("kind", ["value", "reducing"])
 def test_a_collection_does_not_look_at_single_values(kind: str) -> None:
     assert growth(kind) < 0.15  # those of the epoch that is on, at most
 
 
+#: From Python 3.14 on a collection looks at every tuple and dict, whatever is in it.
+A_FEW = 4 if sys.version_info < (3, 14) else 5
+
+
 @pytest.mark.row("S-MEM-08")
 @pytest.mark.parametrize("kind", ["list", "map"])
 def test_lists_and_maps_are_a_few_objects_for_each_key_that_is_cached(kind: str) -> None:
-    assert 1 < growth(kind) < 4
+    assert 1 < growth(kind) < A_FEW
 
 
 @pytest.mark.row("S-MEM-08")

@@ -65,12 +65,13 @@ class UserCode:
         return failure
 
 
-#: What Python says where a StopIteration leaves a generator or a coroutine (PEP 479).
+#: What Python says where a StopIteration leaves a generator or a coroutine (PEP 479), and, from 3.13, where a
+#: future is to hold one.
 _REPLACED: Final = frozenset(
     f"{kind} raised {name}"
     for kind in ("generator", "coroutine", "async generator")
     for name in ("StopIteration", "StopAsyncIteration")
-)
+) | {"StopIteration interacts badly with generators and cannot be raised into a Future"}
 
 
 def raised(error: BaseException) -> BaseException:

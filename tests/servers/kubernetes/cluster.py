@@ -51,6 +51,7 @@ state = "{state}"
   address = "{socket}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{network}"
@@ -98,6 +99,7 @@ class Kubernetes:
             **{"secure-port": 6443, "service-cluster-ip-range": _SERVICES, "authorization-mode": "RBAC"},
             **{"token-auth-file": self._path("tokens.csv"), "client-ca-file": self._path("ca.crt")},
             **{"tls-cert-file": self._path("server.crt"), "tls-private-key-file": self._path("server.key")},
+            **{"kubelet-preferred-address-types": "InternalIP"},
             **{"kubelet-client-certificate": self._path("server.crt")},
             **{"kubelet-client-key": self._path("server.key"), "allow-privileged": True},
             **{"service-account-issuer": "https://kubernetes.default.svc"},
@@ -122,6 +124,7 @@ class Kubernetes:
             **{"config": self._path("kubelet.yaml"), "kubeconfig": self.kubeconfig},
             **{"node-ip": self.address, "root-dir": self._directory / "kubelet", "hostname-override": "node"},
         )
+        self._forward("-I")
         self._run("kube-proxy", config=self._path("proxy.yaml"))
         self._run("coredns", **{"conf": self._path("Corefile")})
         until(self._node_is_ready, "the node is not ready", 60, look_s=0.5)
@@ -147,6 +150,13 @@ class Kubernetes:
         for mounted in reversed(_mounts_below(self._directory)):
             subprocess.run(["umount", "--lazy", mounted], check=False, capture_output=True)
         subprocess.run([BINARIES / "kube-proxy", "--cleanup"], check=False, capture_output=True)
+        self._forward("-D")
+
+    def _forward(self, change: str) -> None:
+        """Where Docker has run, the kernel forwards only what it is told to."""
+        for side in ("-s", "-d"):
+            rule = ["iptables", change, "FORWARD", side, _PODS, "-j", "ACCEPT"]
+            subprocess.run(rule, check=False, capture_output=True)
 
     def _run(self, name: str, program: str | Path | None = None, /, **options: Any) -> None:
         prefix = "-" if name == "coredns" else "--"

@@ -50,7 +50,6 @@ app.kubernetes.io/managed-by: {{ (first .).Release.Service }}
 {{- $name := include "firesteel.name" . -}}
 {{- $own := dict
   "spark.master" (printf "spark://%s-spark:7077" $name)
-  "spark.driver.bindAddress" "0.0.0.0"
   "spark.driver.port" 7078
   "spark.blockManager.port" 7079
   "rest.bind-address" "0.0.0.0"
