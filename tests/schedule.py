@@ -27,6 +27,7 @@ WAITING: Final = {
     ),
     "session cluster": ("tests/cluster/",),
     "kafka": ("tests/servers/kafka/",),
+    "docker": ("tests/servers/docker/",),
     "spark": ("tests/spark/",),
     "dashboard": ("tests/rest/dashboard/",),
     "hadoop": ("tests/servers/hadoop/",),

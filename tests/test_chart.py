@@ -44,6 +44,13 @@ RELEASES: dict[str, dict[str, Any]] = {
         "tolerations": [{"key": "streaming", "operator": "Exists"}],
     },
 }
+#: Spark starts the executors as pods.
+PODS: dict[str, Any] = {"spark": {"manager": "kubernetes", "executor": {"instances": 3, "cores": 4, "cpu": "500m"}}}
+RELEASES |= {
+    "executors": PODS,
+    "executors of a program": PROGRAM | PODS,
+    "executors with everything": RELEASES["everything"] | PODS,
+}
 Objects = dict[tuple[str, str], Any]
 
 
@@ -65,9 +72,17 @@ def session() -> Objects:
     return objects_of({})
 
 
+def executor_of(objects: Objects) -> Any:
+    """What Spark makes its executors of; None: it starts none as pods."""
+    text = objects["ConfigMap", "firesteel"]["data"].get("executor.yaml")
+    return yaml.safe_load(text) if text else None
+
+
 def pods(objects: Objects) -> list[tuple[dict[str, str], Any]]:
     """The labels and the specification of each pod."""
     templates = [o["spec"]["template"] for (kind, _), o in objects.items() if kind in ("Deployment", "Job")]
+    executor = executor_of(objects)
+    templates += [executor] if executor else []
     return [(template["metadata"]["labels"], template["spec"]) for template in templates]
 
 
@@ -109,7 +124,8 @@ def test_helm_has_nothing_against_the_chart(values: dict[str, Any]) -> None:
 @pytest.mark.row("S-DEPLOY-06")
 @pytest.mark.parametrize("version", ["1.27", "1.37"])
 def test_kubernetes_knows_all_fields(objects: Objects, version: str) -> None:
-    for found in objects.values():
+    executor = executor_of(objects)
+    for found in [*objects.values(), *([executor] if executor else [])]:
         kubernetes_validate.validate(found, version, strict=True)
     wrong = copy.deepcopy(next(o for (kind, _), o in objects.items() if kind == "Service"))
     wrong["spec"]["ports"][0]["tragetPort"] = "rest"
@@ -151,9 +167,13 @@ def test_the_settings_are_known_and_fit(objects: Objects, tmp_path: Path) -> Non
     check(configuration)
     rest = rest_settings(configuration)
     services = {name: o for (kind, name), o in objects.items() if kind == "Service"}
-    spark = re.fullmatch(r"spark://([\w-]+):(\d+)", settings["spark.master"])
-    assert spark is not None
-    assert [port["port"] for port in services[spark[1]]["spec"]["ports"]] == [int(spark[2])]
+    if executor_of(objects) is None:
+        spark = re.fullmatch(r"spark://([\w-]+):(\d+)", settings["spark.master"])
+        assert spark is not None
+        assert [port["port"] for port in services[spark[1]]["spec"]["ports"]] == [int(spark[2])]
+    else:
+        assert settings["spark.master"] == "k8s://https://kubernetes.default.svc"
+        assert services.keys() == {"firesteel"}
     (driver,) = [c for c, _ in containers(objects) if c["name"] in ("dispatcher", "driver")]
     assert {port["containerPort"] for port in driver["ports"]} == {
         *rest.ports,
@@ -163,11 +183,17 @@ def test_the_settings_are_known_and_fit(objects: Objects, tmp_path: Path) -> Non
 
 
 def test_the_commands_are_ours(objects: Objects) -> None:
-    (ours,) = [c["args"] for c, _ in containers(objects) if c["args"][0] == "firesteel"]
+    (ours,) = [c["args"] for c, _ in containers(objects) if c.get("args", [""])[0] == "firesteel"]
     program = PROGRAM["application"]["program"]  # the command wants one that is there
     found = parsed([__file__ if word == program else word for word in ours]).params
     defined = dict(word.split("=") for word in found["definitions"])
-    assert defined == {"spark.driver.host": "$(POD_IP)", "rest.address": "$(POD_IP)"}
+    wanted = {"spark.driver.host": "$(POD_IP)", "rest.address": "$(POD_IP)"}
+    if executor_of(objects) is not None:
+        wanted["spark.kubernetes.driver.pod.name"] = "$(POD_NAME)"
+    assert defined == wanted
+    (driver,) = [c for c, _ in containers(objects) if c["name"] in ("dispatcher", "driver")]
+    variables = {variable["name"] for variable in driver["env"]}
+    assert set(re.findall(r"\$\((\w+)\)", " ".join(ours))) <= variables
     assert found.get("rest", "") == ""
     assert found.get("script", __file__) == __file__
     assert found.get("foreground", True)
@@ -197,6 +223,34 @@ def test_those_who_lead_may_have_the_lease_and_nothing_else(
     assert {pod["automountServiceAccountToken"] for _, pod in pods(session)} == {False}
     # A second dispatcher finds the jobs that the only one has had.
     assert str(standby.shared_directory(configuration)) == settings_of(session)["firesteel.cluster.dir"]
+
+
+@pytest.mark.row("S-DEPLOY-06")
+@pytest.mark.parametrize("mode", [{}, PROGRAM], ids=["session", "application"])
+def test_executors_that_spark_starts_as_pods(mode: dict[str, Any]) -> None:
+    objects = objects_of(mode | PODS)
+    settings = settings_of(objects)
+    assert not [name for kind, name in objects if name.startswith("firesteel-spark")]  # no master, no workers
+    assert {key: value for key, value in settings.items() if "executor" in key} == {
+        "spark.executor.cores": "4",
+        "spark.executor.instances": "3",
+        "spark.executor.memory": "1g",
+        "spark.kubernetes.executor.podTemplateFile": "/etc/firesteel/executor.yaml",
+        "spark.kubernetes.executor.request.cores": "500m",
+    }
+    assert settings["spark.kubernetes.container.image"] == f"firesteel:{__version__}"
+    assert "spark.driver.bindAddress" not in settings  # Spark would tell its executors to connect to it
+    # They reach the pods of the release, and its volume, and nobody but the driver may talk to Kubernetes.
+    executor = executor_of(objects)
+    policy = objects["NetworkPolicy", "firesteel"]["spec"]["podSelector"]["matchLabels"]
+    assert policy.items() <= executor["metadata"]["labels"].items()
+    assert executor["spec"]["containers"][0]["volumeMounts"] == [{"name": "shared", "mountPath": "/shared"}]
+    assert executor["spec"]["automountServiceAccountToken"] is False
+    (driver,) = [pod for labels, pod in pods(objects) if labels["app.kubernetes.io/component"] != "executor"]
+    assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == ("firesteel", True)
+    (rule,) = objects["Role", "firesteel"]["rules"]
+    assert rule["resources"] == ["pods", "configmaps", "persistentvolumeclaims"]
+    assert "*" not in rule["verbs"]
 
 
 def test_a_dispatcher_is_ready_when_it_leads(session: Objects, tmp_path: Path) -> None:
@@ -248,6 +302,8 @@ def test_the_users_settings_win_and_are_what_they_were() -> None:
         ({"dispatcher": {"replicas": 0}}, "replicas"),
         ({"dispatcher": {"replica": 2}}, "replica"),
         ({"spark": {"worker": {"memory": "1Gi"}}}, "memory"),
+        ({"spark": {"manager": "mesos"}}, "manager"),
+        ({"spark": {"executor": {"cores": 0}}}, "cores"),
         ({"spark": {"worker": {"resources": {"limits": {"memory": "much"}}}}}, "memory"),
         ({"configuration": {"spark.executor": {"memory": "1g"}}}, "configuration"),
     ],

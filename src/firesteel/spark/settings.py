@@ -61,6 +61,11 @@ _OWN: Final = {
     # An exchange to more tasks than this is written by each task into one file. To fewer it goes into a file
     # for each of them, which takes no memory; in epochs of a few records files are what costs.
     "spark.shuffle.sort.bypassMergeThreshold": "4",
+    # An executor whose machine or pod is gone refuses nothing and answers nothing: with Spark's own settings what it
+    # held would be asked for again and again, two minutes each time, before it is made anew.
+    "spark.shuffle.io.connectionCreationTimeout": "5s",
+    "spark.shuffle.io.connectionTimeout": "30s",
+    "spark.shuffle.io.retryWait": "1s",
     # What Spark remembers of jobs that have ended, for its own pages: each epoch is some of them.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "100",

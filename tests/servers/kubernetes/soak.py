@@ -42,6 +42,8 @@ has a line for each run.
 """
 _OUTPUT: Final = "/shared/output"
 _RATE: Final = 60  # so that the job lasts for a minute and a half
+#: With a core for each task of the job, which then runs in real time.
+_WITH_CORES: Final = {"manager": "kubernetes", "executor": {"instances": 2, "cores": 8, "cpu": "50m"}}
 _EXECUTORS: Final = {"manager": "kubernetes", "executor": {"instances": 2, "cores": 1, "cpu": "50m"}}
 
 
@@ -86,6 +88,10 @@ def standalone_spark(run: Run) -> str:
 
 def executors_as_pods(run: Run) -> str:
     return _session(run, run.release(spark=_EXECUTORS), "executor")
+
+
+def in_real_time(run: Run) -> str:
+    return _session(run, run.release(spark=_WITH_CORES), "executor")
 
 
 def a_leader(run: Run) -> str:
@@ -193,6 +199,7 @@ def spark_submit(run: Run) -> str:
 KINDS: Final[dict[str, Callable[[Run], str]]] = {
     "session, standalone Spark: worker, then dispatcher": standalone_spark,
     "session, executors as pods: executor, then dispatcher": executors_as_pods,
+    "session in real time, executors as pods: executor, then dispatcher": in_real_time,
     "two dispatchers: the leader, twice": a_leader,
     "application, standalone Spark: driver": a_killed_program,
     "application, executors as pods: driver": a_killed_program_with_executors_as_pods,
