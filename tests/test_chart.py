@@ -45,7 +45,9 @@ RELEASES: dict[str, dict[str, Any]] = {
     },
 }
 #: Spark starts the executors as pods.
-PODS: dict[str, Any] = {"spark": {"manager": "kubernetes", "executor": {"instances": 3, "cores": 4, "cpu": "500m"}}}
+PODS: dict[str, Any] = {
+    "spark": {"manager": "kubernetes", "executor": {"instances": 3, "cores": 4, "cpu": "500m"}}
+}
 RELEASES |= {
     "executors": PODS,
     "executors of a program": PROGRAM | PODS,

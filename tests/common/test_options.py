@@ -262,7 +262,7 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
         ("execution.batch-shuffle-mode", "Spark schedules"),
         ("shuffle-service-factory.class", "Spark deploys and schedules"),
         ("jobmanager.execution.failover-strategy", "a job restarts as a whole"),
-        ("heartbeat.timeout", "Spark deploys and schedules"),
+        ("heartbeat.rpc-failure-threshold", "Spark deploys and schedules"),
         ("execution.state-recovery.from-local", "are always used"),
         ("taskmanager.network.memory.buffer-debloat.enabled", "no network buffers"),
         ("taskmanager.network.memory.read-buffer.required-per-gate.max", "no network buffers"),

@@ -45,7 +45,13 @@ def test_an_executor() -> None:
 
 
 def test_a_driver() -> None:
-    words = ["driver", "--properties-file", "/opt/spark/conf/spark.properties", "local:///opt/program/main.py", "7"]
+    words = [
+        "driver",
+        "--properties-file",
+        "/opt/spark/conf/spark.properties",
+        "local:///opt/program/main.py",
+        "7",
+    ]
     assert command(words, {"SPARK_HOME": "/opt/spark", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.7"}) == [
         "/opt/spark/bin/spark-submit",
         *("--conf", "spark.driver.bindAddress=10.0.0.7"),

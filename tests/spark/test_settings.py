@@ -1,4 +1,4 @@
-"""Where a session of ours puts its temporary files."""
+"""What a session of ours is made with: its temporary files, and when executors are given up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.spark import settings
 from firesteel.spark.settings import REAL_TIME, session_settings, settings_of
 from firesteel.storage.bounded_calls import bound_calls, call_limit_s
@@ -139,3 +140,51 @@ def test_with_dynamic_allocation_executors_do_not_stay_for_shuffles_of_the_past(
     assert session_settings(on)[timeout] == "60s"
     assert session_settings({**on, timeout: "10min"})[timeout] == "10min"
     assert timeout not in session_settings({})
+
+
+LIVES, SILENT = "spark.executor.heartbeatInterval", "spark.storage.blockManagerHeartbeatTimeoutMs"
+
+
+def made(**said: str) -> dict[str, str]:
+    """Those that decide when an executor is lost."""
+    found = session_settings(
+        settings_of(Configuration.from_dict({key.replace("_", "."): v for key, v in said.items()}))
+    )
+    wanted = (LIVES, SILENT, "spark.network.timeoutInterval", "spark.shuffle.io.connectionCreationTimeout")
+    return {key: found[key] for key in wanted if key in found}
+
+
+@pytest.mark.row("S-FAIL-14")
+def test_an_executor_is_lost_as_soon_as_with_flink() -> None:
+    assert made(spark_master="spark://host:7077") == {
+        LIVES: "10000ms",
+        SILENT: "50000ms",
+        "spark.network.timeoutInterval": "10000ms",
+        "spark.shuffle.io.connectionCreationTimeout": "5s",
+    }
+    mine = made(spark_master="k8s://https://host", heartbeat_interval="2 s", heartbeat_timeout="1 min")
+    assert (mine[LIVES], mine[SILENT], mine["spark.network.timeoutInterval"]) == (
+        "2000ms",
+        "60000ms",
+        "2000ms",
+    )
+
+
+def test_what_is_said_in_sparks_words_wins() -> None:
+    assert SILENT not in made(spark_master="yarn", spark_network_timeout="300s")
+    assert (
+        made(spark_master="yarn", spark_executor_heartbeatInterval="3s", heartbeat_interval="2 s")[LIVES]
+        == "3s"
+    )
+
+
+@pytest.mark.parametrize("master", ["", "local", "local[4]", "local[*,4]"])
+def test_a_local_master_has_no_executors_to_lose(master: str) -> None:
+    assert made(**({"spark_master": master} if master else {}), heartbeat_timeout="1 min") == {}
+
+
+def test_executors_that_would_be_lost_before_they_speak() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"heartbeat.timeout of 5000 ms is not longer than heartbeat.inter"
+    ):
+        made(spark_master="yarn", heartbeat_timeout="5 s")

@@ -27,6 +27,7 @@ __all__ = [
     "MemoryBudget",
     "budget_of",
     "executor_settings",
+    "has_executors",
     "managed_state",
     "notices",
     "unmet",
@@ -125,7 +126,7 @@ def executor_settings(configuration: Configuration) -> dict[str, str]:
     :raises ConfigurationError: the sizes of ``taskmanager.memory`` contradict each other.
     """
     budget = budget_of(configuration)
-    if _is_local(configuration):
+    if not has_executors(configuration.get(SPARK_MASTER)):
         return {}
     settings = {} if budget is None else _sizes(budget)
     if configuration.contains(options.SLOTS):
@@ -185,7 +186,7 @@ def notices(configuration: Configuration) -> list[str]:
         given = sorted(key for key in configuration.to_dict() if key.startswith(options.PREFIX))
         totals = f"{options.PROCESS.key}, {options.FLINK.key}, or {options.TASK_HEAP.key} and {_MANAGED}"
         return [f"{', '.join(given)}: no effect without a total ({totals})"] if given else []
-    if _is_local(configuration):
+    if not has_executors(configuration.get(SPARK_MASTER)):
         return [
             "taskmanager.memory.*: with a local master there are no executors, so of the sizes only managed "
             "memory has an effect"
@@ -196,10 +197,9 @@ def notices(configuration: Configuration) -> list[str]:
     ]
 
 
-def _is_local(configuration: Configuration) -> bool:
-    return (configuration.get(SPARK_MASTER) or "local").startswith("local") and not str(
-        configuration.get(SPARK_MASTER)
-    ).startswith("local-cluster")
+def has_executors(master: str | None) -> bool:
+    """Whether a master of Spark gives executors, or runs all in the JVM of the driver."""
+    return not (master or "local").startswith("local") or str(master).startswith("local-cluster")
 
 
 class _Budgeting:

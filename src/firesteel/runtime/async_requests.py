@@ -253,9 +253,9 @@ def _never(_: Any) -> bool:
 
 
 def _unheard(ready: _Ready, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A future cannot hold a StopIteration: before Python 3.13 asyncio refuses that of a function in an executor
-    with a TypeError that nobody waits for, and the future is never done. Here it fails the task, which would
-    wait for ever."""
+    """A future cannot hold a StopIteration: before Python 3.13 asyncio refuses that of a function in an
+    executor with a TypeError that nobody waits for, and the future is never done. Here it fails the task,
+    which would wait for ever."""
     error = context.get("exception")
     if isinstance(error, TypeError) and str(error).startswith("StopIteration interacts badly"):
         ready.put(StopIteration("raised into a Future, as by a function in to_thread() or run_in_executor()"))

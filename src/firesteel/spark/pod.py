@@ -1,7 +1,8 @@
 """What a container does that Spark starts as a pod: ``executor``, or ``driver WORD...`` in cluster mode.
 
-Spark's manager for Kubernetes (``spark.master`` is ``k8s://...``) passes one of these two words to the container, and
-everything else in its environment. The image has commands of these names, which run this module.
+Spark's manager for Kubernetes (``spark.master`` is ``k8s://...``) passes one of these two words to the
+container, and everything else in its environment. The image has commands of these names, which run this
+module.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def command(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     :raises ValueError: another word than Spark's, or a variable is missing that Spark sets.
     """
     if not words or words[0] not in _COMMANDS:
-        raise ValueError(f"{' '.join(words) or 'nothing'}: Spark starts pods as one of {', '.join(_COMMANDS)}.")
+        raise ValueError(
+            f"{' '.join(words) or 'nothing'}: Spark starts pods as one of {', '.join(_COMMANDS)}."
+        )
     try:
         return _COMMANDS[words[0]](words[1:], environment)
     except KeyError as missing:

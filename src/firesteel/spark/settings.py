@@ -11,8 +11,8 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import budget_of, executor_settings
-from firesteel.common.options.execution import SPARK_MASTER
+from firesteel.common.memory_budget import budget_of, executor_settings, has_executors
+from firesteel.common.options.execution import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
 from firesteel.storage.process_directory import named_directory, process_directory
 
@@ -61,17 +61,22 @@ _OWN: Final = {
     # An exchange to more tasks than this is written by each task into one file. To fewer it goes into a file
     # for each of them, which takes no memory; in epochs of a few records files are what costs.
     "spark.shuffle.sort.bypassMergeThreshold": "4",
-    # An executor whose machine or pod is gone refuses nothing and answers nothing: with Spark's own settings what it
-    # held would be asked for again and again, two minutes each time, before it is made anew.
-    "spark.shuffle.io.connectionCreationTimeout": "5s",
-    "spark.shuffle.io.connectionTimeout": "30s",
-    "spark.shuffle.io.retryWait": "1s",
     # What Spark remembers of jobs that have ended, for its own pages: each epoch is some of them.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "20",
 }
+#: On a cluster. An executor whose machine or pod is gone refuses nothing and answers nothing: with Spark's
+#: own settings what it held would be asked for four times, two minutes each time, before it is made anew.
+_REACHED: Final = {
+    "spark.shuffle.io.connectionCreationTimeout": "5s",
+    "spark.shuffle.io.connectionTimeout": "30s",
+    "spark.shuffle.io.retryWait": "1s",
+}
+_LIVES: Final = "spark.executor.heartbeatInterval"
+_SILENT: Final = ("spark.storage.blockManagerHeartbeatTimeoutMs", "spark.network.timeout")
+_LOOKED_AT: Final = "spark.network.timeoutInterval"
 #: Forks the workers; only where they are sure to have this very engine (``daemon.py``).
 DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
 #: Of an executor, in bytes: Spark has no setting for it. It is shown by the REST API.
@@ -104,6 +109,8 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
     settings[SPARK_MASTER.key] = _with_threads(conf.get(SPARK_MASTER.key) or DEFAULT_MASTER, _THREADS)
     if settings[SPARK_MASTER.key].startswith("local"):
         settings |= DAEMON
+    if has_executors(settings[SPARK_MASTER.key]):
+        settings |= _REACHED
     if listens_here_only(conf):
         settings |= _LOCAL
     if settings[SPARK_MASTER.key].startswith("yarn"):
@@ -146,9 +153,30 @@ def settings_of(
         if key.startswith("spark.") or key == SPARK_LOG.key
     }
     said |= executor_settings(configuration)
+    said |= _heartbeats(configuration, said)
     if (budget := budget_of(configuration)) is not None:
         said[MANAGED_MEMORY] = str(budget.managed)
     return said if not slots else _for_real_time(said, slots)
+
+
+def _heartbeats(configuration: Configuration, said: Mapping[str, str]) -> dict[str, str]:
+    """Flink's heartbeats of executors as Spark's, which by themselves miss one after two or three minutes. They are empty for a local master: a computer that has slept has lost nothing.
+
+    :raises ConfigurationError: an executor would be lost before it has said a word.
+    """
+    if not has_executors(said.get(SPARK_MASTER.key)):
+        return {}
+    interval, timeout = configuration.get(HEARTBEAT_INTERVAL), configuration.get(HEARTBEAT_TIMEOUT)
+    if interval >= timeout:
+        raise ConfigurationError(
+            f"{HEARTBEAT_TIMEOUT.key} of {timeout} ms is not longer than {HEARTBEAT_INTERVAL.key} of "
+            f"{interval} ms",
+            hint="let executors speak several times before they count as lost",
+        )
+    found = {_LIVES: f"{interval}ms", _LOOKED_AT: f"{interval}ms"}
+    if not any(key in said for key in _SILENT):
+        found[_SILENT[0]] = f"{timeout}ms"
+    return {key: value for key, value in found.items() if key not in said}
 
 
 def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The containers of deploy/docker/compose.yaml: a standalone Spark and a session cluster, of which parts die."""
+"""The containers of deploy/docker/compose.yaml, a standalone Spark and a session cluster, while some die."""
 
 from __future__ import annotations
 
@@ -96,5 +96,7 @@ def test_a_job_whose_containers_die(services: Services) -> None:
     services.kill("dispatcher", "firesteel")
     time.sleep(1)
     goes_on()
-    until(lambda: (services.asked(f"/v1/jobs/{job}") or {}).get("state") == "FINISHED", "no end", 180, look_s=1)
+    until(
+        lambda: (services.asked(f"/v1/jobs/{job}") or {}).get("state") == "FINISHED", "no end", 180, look_s=1
+    )
     assert services.run("dispatcher", "python", "-c", COMPARE).strip() == ""

@@ -1,7 +1,6 @@
-"""A real Kubernetes on this machine: its servers, a kubelet with containerd, and pods with addresses of their own.
+"""A real Kubernetes on this machine: its servers, a kubelet with containerd, pods with their own addresses.
 
-It needs root, and what ``scripts/fetch-kubernetes`` builds. Nothing of it listens outside of this machine's own
-network, and nothing of it is left when it has been stopped.
+It needs root, and what ``scripts/fetch-kubernetes`` builds. Nothing of it is left when it has been stopped.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +19,7 @@ import psutil
 import yaml
 
 from tests.places import CACHE
+from tests.servers.kubernetes.image_of_a_file import archive_of
 from tests.waiting import patience, until
 
 RELEASE: Final = "1.34.4"
@@ -84,51 +83,63 @@ class Kubernetes:
     def start(self) -> Kubernetes:
         self._certify()
         self._write_settings()
-        kept = self._directory / "etcd"
+        path = self._path
         client, peer = "http://127.0.0.1:22379", "http://127.0.0.1:22380"
-        self._run(
-            "etcd",
-            shutil.which("etcd") or "etcd",
-            **{"data-dir": kept, "listen-client-urls": client, "advertise-client-urls": client},
-            **{"listen-peer-urls": peer, "initial-advertise-peer-urls": peer},
-            **{"initial-cluster": f"default={peer}", "unsafe-no-fsync": True},
-        )
-        self._run(
-            "kube-apiserver",
-            **{"etcd-servers": client, "bind-address": self.address, "advertise-address": self.address},
-            **{"secure-port": 6443, "service-cluster-ip-range": _SERVICES, "authorization-mode": "RBAC"},
-            **{"token-auth-file": self._path("tokens.csv"), "client-ca-file": self._path("ca.crt")},
-            **{"tls-cert-file": self._path("server.crt"), "tls-private-key-file": self._path("server.key")},
-            **{"kubelet-preferred-address-types": "InternalIP"},
-            **{"kubelet-client-certificate": self._path("server.crt")},
-            **{"kubelet-client-key": self._path("server.key"), "allow-privileged": True},
-            **{"service-account-issuer": "https://kubernetes.default.svc"},
-            **{"service-account-key-file": self._path("accounts.key")},
-            **{"service-account-signing-key-file": self._path("accounts.key")},
-        )
-        until(lambda: self._says_yes("get", "--raw", "/readyz"), "the API server is not ready", 60, look_s=0.3)
-        self._run(
-            "kube-controller-manager",
-            **{"kubeconfig": self.kubeconfig, "service-account-private-key-file": self._path("accounts.key")},
-            **{"root-ca-file": self._path("ca.crt"), "use-service-account-credentials": True},
-            **{"leader-elect": False, "bind-address": "127.0.0.1"},
-        )
-        self._run(
-            "kube-scheduler", kubeconfig=self.kubeconfig, **{"leader-elect": False, "bind-address": "127.0.0.1"}
-        )
-        self._run("containerd", shutil.which("containerd") or "containerd", config=self._path("containerd.toml"))
-        until(lambda: self._ctr_answers(), "containerd does not answer", 30, look_s=0.3)
-        self.take_image(self._pause_image())
-        self._run(
-            "kubelet",
-            **{"config": self._path("kubelet.yaml"), "kubeconfig": self.kubeconfig},
-            **{"node-ip": self.address, "root-dir": self._directory / "kubelet", "hostname-override": "node"},
-        )
+        etcd = {
+            "data-dir": path("etcd"),
+            "listen-client-urls": client,
+            "advertise-client-urls": client,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": f"default={peer}",
+            "unsafe-no-fsync": "true",
+        }
+        api = {
+            "etcd-servers": client,
+            "bind-address": self.address,
+            "advertise-address": self.address,
+            "secure-port": 6443,
+            "service-cluster-ip-range": _SERVICES,
+            "authorization-mode": "RBAC",
+            "token-auth-file": path("tokens.csv"),
+            "client-ca-file": path("ca.crt"),
+            "tls-cert-file": path("server.crt"),
+            "tls-private-key-file": path("server.key"),
+            "kubelet-preferred-address-types": "InternalIP",
+            "kubelet-client-certificate": path("server.crt"),
+            "kubelet-client-key": path("server.key"),
+            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-key-file": path("accounts.key"),
+            "service-account-signing-key-file": path("accounts.key"),
+        }
+        alone = {"kubeconfig": self.kubeconfig, "leader-elect": "false", "bind-address": "127.0.0.1"}
+        controllers = {
+            "service-account-private-key-file": path("accounts.key"),
+            "root-ca-file": path("ca.crt"),
+            "use-service-account-credentials": "true",
+        }
+        kubelet = {
+            "config": path("kubelet.yaml"),
+            "kubeconfig": self.kubeconfig,
+            "node-ip": self.address,
+            "hostname-override": "node",
+            "root-dir": path("kubelet"),
+        }
+        self._run("etcd", etcd)
+        self._run("kube-apiserver", api)
+        until(lambda: self._says_yes("get", "--raw", "/readyz"), "the API is not ready", 60, look_s=0.3)
+        self._run("kube-controller-manager", alone | controllers)
+        self._run("kube-scheduler", alone)
+        self._run("containerd", {"config": path("containerd.toml")})
+        until(self._ctr_answers, "containerd does not answer", 30, look_s=0.3)
+        self.take_image(archive_of(BINARIES / "pause", _PAUSE, path("pause.tar")))
         self._forward("-I")
-        self._run("kube-proxy", config=self._path("proxy.yaml"))
-        self._run("coredns", **{"conf": self._path("Corefile")})
+        self._run("kubelet", kubelet)
+        self._run("kube-proxy", {"config": path("proxy.yaml")})
+        self._run("coredns", {"conf": path("Corefile")})
         until(self._node_is_ready, "the node is not ready", 60, look_s=0.5)
-        until(lambda: self._says_yes("get", "serviceaccount", "default"), "there is no account", 30, look_s=0.3)
+        account = ("get", "serviceaccount", "default")
+        until(lambda: self._says_yes(*account), "there is no account", 30, look_s=0.3)
         return self
 
     def stop(self) -> None:
@@ -158,13 +169,13 @@ class Kubernetes:
             rule = ["iptables", change, "FORWARD", side, _PODS, "-j", "ACCEPT"]
             subprocess.run(rule, check=False, capture_output=True)
 
-    def _run(self, name: str, program: str | Path | None = None, /, **options: Any) -> None:
-        prefix = "-" if name == "coredns" else "--"
-        words = [f"{prefix}{key}={str(value).lower() if isinstance(value, bool) else value}"
-                 for key, value in options.items()]
+    def _run(self, name: str, options: Mapping[str, Any]) -> None:
+        dashes = "-" if name == "coredns" else "--"
+        words = [f"{dashes}{key}={value}" for key, value in options.items()]
+        ours = BINARIES / name
         with self._path(f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                [program or BINARIES / name, *words], stdout=log, stderr=log, start_new_session=True
+                [ours if ours.exists() else name, *words], stdout=log, stderr=log, start_new_session=True
             )
 
     def _path(self, name: str) -> Path:
@@ -197,7 +208,8 @@ class Kubernetes:
         for command in (
             "genrsa -out accounts.key 2048",
             "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 30 -subj /CN=tests",
-            "req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /O=system:masters/CN=server",
+            "req -newkey rsa:2048 -nodes -keyout server.key -out server.csr"
+            " -subj /O=system:masters/CN=server",
             "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 30"
             " -extfile extensions",
         ):
@@ -214,7 +226,9 @@ class Kubernetes:
             self.kubeconfig,
             apiVersion="v1",
             kind="Config",
-            clusters=[{"name": "tests", "cluster": {"server": server, "certificate-authority-data": authority}}],
+            clusters=[
+                {"name": "tests", "cluster": {"server": server, "certificate-authority-data": authority}}
+            ],
             users=[{"name": "administrator", "user": {"token": TOKEN}}],
             contexts=[{"name": "tests", "context": {"cluster": "tests", "user": "administrator"}}],
             **{"current-context": "tests"},
@@ -224,7 +238,10 @@ class Kubernetes:
             apiVersion="kubelet.config.k8s.io/v1beta1",
             kind="KubeletConfiguration",
             address=self.address,
-            authentication={"anonymous": {"enabled": False}, "x509": {"clientCAFile": str(self._path("ca.crt"))}},
+            authentication={
+                "anonymous": {"enabled": False},
+                "x509": {"clientCAFile": str(self._path("ca.crt"))},
+            },
             authorization={"mode": "AlwaysAllow"},
             cgroupDriver="cgroupfs",
             clusterDNS=[self.address],
@@ -269,12 +286,6 @@ class Kubernetes:
         """Take what ``docker save`` has written, instead of asking a registry."""
         self._ctr("-n", "k8s.io", "images", "import", str(archive))
 
-    def _pause_image(self) -> Path:
-        """An image of one file, as ``docker save`` would write it."""
-        from tests.servers.kubernetes.image_of_a_file import archive_of
-
-        return archive_of(BINARIES / "pause", _PAUSE, self._path("pause.tar"))
-
     def _ctr(self, *words: str) -> None:
         done = subprocess.run(["ctr", "--address", self.socket, *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -292,7 +303,9 @@ class Kubernetes:
         :param given: its standard input. :raises AssertionError: it fails.
         """
         done = self._kubectl(words, given, seconds)
-        assert done.returncode == 0, f"kubectl {' '.join(words)}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert done.returncode == 0, (
+            f"kubectl {' '.join(words)}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
         return done.stdout
 
     def _kubectl(
@@ -324,16 +337,16 @@ def _shims(socket: Path) -> list[psutil.Process]:
     """The processes by which containerd holds containers: they outlive it."""
     found = []
     for process in psutil.process_iter(["name", "cmdline"]):
-        if "containerd-shim" in (process.info["name"] or "") and str(socket) in (process.info["cmdline"] or []):
+        if "containerd-shim" in (process.info["name"] or "") and str(socket) in (
+            process.info["cmdline"] or []
+        ):
             found.append(process)
     return found
 
 
 def _kill(process: psutil.Process) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGKILL)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def _mounts_below(directory: Path) -> list[str]:

@@ -52,7 +52,7 @@ def prepare(kubernetes: Kubernetes, shared: Path) -> None:
 
 
 class Release:
-    """:param image: ``NAME:TAG`` of an image that the node has. :param values: over those of every release."""
+    """:param image: ``NAME:TAG``, of one that the node has. :param values: over those of every release."""
 
     def __init__(self, kubernetes: Kubernetes, image: str, place: Path, **values: Any) -> None:
         self._kubernetes = kubernetes

@@ -31,13 +31,13 @@ REPORT: Final = Path("docs/design/kubernetes.md")
 _HEAD: Final = f"""\
 # On a real Kubernetes
 
-The image of `deploy/docker/Dockerfile` and the chart of `deploy/helm`, installed by Helm 3 on Kubernetes {RELEASE}:
-API server, controllers, scheduler, kubelet with containerd, kube-proxy and CoreDNS on one machine, whose pods have
-addresses of their own. The volume that pods share is a directory of the node. Nothing there enforces network
-policies. A job with exactly-once sinks runs while pods are struck: deleted without being asked to end, or their
-process killed. What it wrote is then compared with what it must write, line by line; and when the release has been
-uninstalled, no pod of it is left. `python -m tests.servers.kubernetes.soak` makes this report; beside it `{{journal}}`
-has a line for each run.
+The image of `deploy/docker/Dockerfile` and the chart of `deploy/helm`, installed by Helm 3 on Kubernetes
+{RELEASE}: API server, controllers, scheduler, kubelet with containerd, kube-proxy and CoreDNS on one
+machine, whose pods have addresses of their own. The volume that pods share is a directory of the node.
+Nothing there enforces network policies. A job with exactly-once sinks runs while pods are struck: deleted
+without being asked to end, or their process killed. What it wrote is then compared with what it must write,
+line by line; and when the release has been uninstalled, no pod of it is left. `python -m
+tests.servers.kubernetes.soak` makes this report; beside it `{{journal}}` has a line for each run.
 
 """
 _OUTPUT: Final = "/shared/output"
@@ -154,7 +154,7 @@ def _kill_driver(release: Release) -> None:
 
 
 def an_upgrade(run: Run) -> str:
-    """``helm upgrade`` with other settings, while the program runs: the next revision goes on with its job."""
+    """``helm upgrade`` with other settings while the program runs: the next revision goes on with its job."""
 
     def upgrade(release: Release) -> None:
         release.change(configuration={"execution.checkpointing.interval": "300 ms"})
@@ -251,7 +251,9 @@ def main() -> None:
                     outcome = one_run(kubernetes, image, kind, seed, place / "shared")
                     print(f"{outcome.seconds:6.1f} s  {outcome}", flush=True)
                     journal.add(outcome)
-                    file.write_text(report(journal.entries, list(KINDS), arguments.runs, {}, lines.name, _HEAD))
+                    file.write_text(
+                        report(journal.entries, list(KINDS), arguments.runs, {}, lines.name, _HEAD)
+                    )
         finally:
             kubernetes.stop()
             docker.stop()

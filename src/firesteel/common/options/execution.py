@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import boolean, duration, integer, text, word
 
 RUNTIME_MODE: Final = word(
@@ -44,4 +45,20 @@ SPARK_MASTER: Final = text(
     None,
     "The Spark master; `local[*,4]` without it. All keys that begin with `spark.` go to the Spark session.",
     scope="process",
+)
+HEARTBEAT_INTERVAL: Final = duration(
+    "heartbeat.interval",
+    10_000,
+    "On a cluster: how often an executor says that it lives: `spark.executor.heartbeatInterval`, where that "
+    "is not set.",
+    scope="process",
+    bounds=Bounds(1),
+)
+HEARTBEAT_TIMEOUT: Final = duration(
+    "heartbeat.timeout",
+    50_000,
+    "On a cluster: after how long without a word an executor is lost and its work is done elsewhere: "
+    "`spark.storage.blockManagerHeartbeatTimeoutMs`, where neither that nor `spark.network.timeout` is set.",
+    scope="process",
+    bounds=Bounds(1),
 )
