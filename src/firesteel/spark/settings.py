@@ -160,7 +160,8 @@ def settings_of(
 
 
 def _heartbeats(configuration: Configuration, said: Mapping[str, str]) -> dict[str, str]:
-    """Flink's heartbeats of executors as Spark's, which by themselves miss one after two or three minutes. They are empty for a local master: a computer that has slept has lost nothing.
+    """Flink's heartbeats of executors as Spark's, which by themselves miss one after two or three minutes.
+    They are empty for a local master: a computer that has slept has lost nothing.
 
     :raises ConfigurationError: an executor would be lost before it has said a word.
     """
