@@ -16,6 +16,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineError
 from firesteel.spark import launch, settings
 from firesteel.spark.launch import StartedJvm, Surroundings
+from firesteel.spark.session import _telling_lines
 from firesteel.spark.settings import session_settings, settings_of
 from tests.jvms import leave
 from tests.spark.support import python, run
@@ -165,3 +166,17 @@ def test_scripts_of_spark_run_where_somebody_asks_for_them(tmp_path: Path) -> No
     for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
         assert not launch._is_plain(home, Surroundings({}, {variable: "/x"}, "/"))
     assert not launch._is_plain(home, Surroundings({"spark.driver.extraClassPath": "/x"}, {}, "/"))
+
+
+def test_of_an_error_of_java_the_cause_of_all_is_shown() -> None:
+    head = "An error occurred while calling None.JavaSparkContext.\n: SparkException: it\n\tat a.B.c\n"
+    causes = (f"Caused by: Cause{n}: it\n\tat a.B.c(B.java:{n})\n\t... {n} more" for n in range(6))
+    text = head + "\n".join(causes)
+    assert _telling_lines(text) == [
+        "An error occurred while calling None.JavaSparkContext.",
+        ": SparkException: it",
+        "Caused by: Cause0: it",
+        "Caused by: Cause1: it",
+        "Caused by: Cause5: it",
+    ]
+    assert _telling_lines("one line") == ["one line"]

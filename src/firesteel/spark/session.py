@@ -18,6 +18,7 @@ from firesteel.spark.launch import drop_early, prepare_environment, start, was_s
 from firesteel.spark.settings import STATIC, session_settings
 
 _NOT_SENT: Final = "Exception while sending command."  # py4j, on the root logger
+_SHOWN: Final = 4  # lines of an error of Java
 #: Of the child session in which epochs run.
 EPOCHS: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",  # it would coalesce and split the subtasks
@@ -108,9 +109,11 @@ def running_master() -> str | None:
 
 
 def _telling_lines(text: str) -> list[str]:
-    """The first lines of a Java error without its stack."""
+    """The first lines of a Java error without its stack, and the cause of all."""
     lines = [line.strip() for line in text.splitlines()]
-    return [line for line in lines if line and not line.startswith(("at ", "... "))][:4]
+    said = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    causes = [line for line in said[_SHOWN:] if line.startswith("Caused by: ")]
+    return said[:_SHOWN] + causes[-1:]
 
 
 def use_this_python(session: SparkSession) -> None:
