@@ -92,11 +92,12 @@ class Release:
 
     # ---- its pods
 
-    def pods(self, component: str = "") -> list[str]:
+    def pods(self, component: str = "", phase: str = "") -> list[str]:
         labels = f"app.kubernetes.io/instance={NAME}"
         if component:
             labels += f",app.kubernetes.io/component={component}"
-        return [pod["metadata"]["name"] for pod in self._kubernetes.get("pods", "-l", labels)]
+        found = self._kubernetes.get("pods", "-l", labels)
+        return [pod["metadata"]["name"] for pod in found if phase in ("", pod["status"]["phase"])]
 
     def await_pods(self, component: str, number: int) -> None:
         def are_ready() -> bool:

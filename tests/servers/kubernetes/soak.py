@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -136,7 +137,9 @@ def _application(run: Run, spark: dict[str, Any], strike: Callable[[Release], No
         until(lambda: number() == known, lambda: release.said("application"), 180, look_s=0.5)
         until(succeeded, lambda: release.said("application"), 300, look_s=1)
         if spark:
-            until(lambda: not release.pods("executor"), "executors outlive the program", 60, look_s=0.5)
+            # Those of a driver that was killed have ended, and go with its pod.
+            run_on = partial(release.pods, "executor", "Running")
+            until(lambda: not run_on(), "executors outlive the program", 60, look_s=0.5)
         return run.differences()
 
 
