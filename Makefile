@@ -2,7 +2,7 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage soak lint check bench site site-version clean
+.PHONY: help setup demo test coverage soak kubernetes lint check bench site site-version clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,6 +51,9 @@ soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/ki
 	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
 		tests/runtime tests/state tests/jobmanager tests/cep
 	@FIRESTEEL_SOAK=$(RUNS) $(WITH_JAVA) $(BIN)/python -m pytest tests/test_flights.py
+
+kubernetes: $(READY) ## build a Kubernetes (as root, with Go, in a quarter of an hour) and run the chart on it while pods are struck
+	@scripts/fetch-kubernetes && $(WITH_JAVA) $(BIN)/python -m tests.servers.kubernetes.soak $(ARGS)
 
 lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -176,19 +176,13 @@ def test_what_cannot_be_analyzed(statement: str, message: str) -> None:
                 t.execute_sql(statement)
 
 
-def test_tables_are_analyzed_in_batch_mode_with_a_notice(caplog: pytest.LogCaptureFixture) -> None:
+def test_tables_are_analyzed_in_batch_mode_only() -> None:
     statements = (
         "ANALYZE TABLE a COMPUTE STATISTICS",
         "ANALYZE TABLE a COMPUTE STATISTICS FOR ALL COLUMNS",
         "ANALYZE TABLE a COMPUTE STATISTICS FOR COLUMNS x",
         "ANALYZE TABLE p PARTITION (y) COMPUTE STATISTICS",
     )
-    with batch_tables() as t:
-        _to_analyze(t)
-        for statement in statements:
-            caplog.clear()
-            t.execute_sql(statement)
-            assert "gathers no statistics" in caplog.text
     with tables() as t:
         _to_analyze(t)
         for statement in statements:

@@ -21,10 +21,12 @@ from firesteel.sql.catalog import (
     ObjectExistsError,
     ObjectNotFoundError,
     ObjectPath,
+    ResolvedTable,
     TableKind,
 )
 from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.memory_catalog import MemoryCatalog
+from firesteel.sql.statistics import KeepsStatistics, TableStatistics
 
 __all__ = ["DEFAULT_CATALOG", "DEFAULT_DATABASE", "CatalogManager", "FoundTable"]
 
@@ -191,6 +193,15 @@ class CatalogManager:
 
     def rename_table(self, path: ObjectPath, new_name: str, ignore_if_not_exists: bool = False) -> None:
         self._home(path).rename_table(path.database, path.name, new_name, ignore_if_not_exists)
+
+    def statistics_of(self, table: ResolvedTable) -> TableStatistics | None:
+        """What is known of a table that a query reads."""
+        if table.path is None or table.temporary:
+            return None
+        catalog = self.find_catalog(table.path.catalog)
+        if not isinstance(catalog, KeepsStatistics):
+            return None
+        return catalog.get_statistics(table.path.database, table.path.name)
 
     def _home(self, path: ObjectPath) -> Catalog:
         catalog = self.catalog(path.catalog)

@@ -24,6 +24,7 @@ from firesteel.sql.catalog import (
     PartitionSpec,
     TableKind,
 )
+from firesteel.sql.statistics import TableStatistics, together
 
 __all__ = ["MemoryCatalog"]
 
@@ -38,6 +39,7 @@ class _Database:
     functions: dict[str, CatalogFunction] = field(default_factory=dict)
     models: dict[str, CatalogModel] = field(default_factory=dict)
     partitions: dict[str, dict[_Key, tuple[PartitionSpec, Mapping[str, str]]]] = field(default_factory=dict)
+    statistics: dict[str, dict[_Key, TableStatistics]] = field(default_factory=dict)  # no key: of the table
 
 
 class MemoryCatalog:
@@ -119,12 +121,15 @@ class MemoryCatalog:
         home = self._home(database)
         self._drop(home.tables, database, name, ignore_if_not_exists, "Table (or view)")
         home.partitions.pop(name, None)
+        home.statistics.pop(name, None)
 
     def rename_table(self, database: str, name: str, new_name: str, ignore_if_not_exists: bool) -> None:
         home = self._home(database)
         self._rename(home.tables, database, name, new_name, ignore_if_not_exists, "Table (or view)")
         if name in home.partitions:
             home.partitions[new_name] = home.partitions.pop(name)
+        if name in home.statistics:
+            home.statistics[new_name] = home.statistics.pop(name)
 
     def alter_table(self, database: str, name: str, table: CatalogTable, ignore_if_not_exists: bool) -> None:
         self._alter(
@@ -174,6 +179,24 @@ class MemoryCatalog:
 
     def _no_partition(self, database: str, name: str, spec: PartitionSpec) -> PartitionNotFoundError:
         return PartitionNotFoundError(f"Partition {dict(spec)} of {database}.{name} does not exist.")
+
+    # ---- statistics
+
+    def get_statistics(
+        self, database: str, name: str, partition: PartitionSpec | None = None
+    ) -> TableStatistics | None:
+        self.get_table(database, name)
+        kept = self._database(database).statistics.get(name, {})
+        if partition is not None:
+            return kept.get(frozenset(partition.items()))
+        return kept.get(frozenset()) or together(kept.values())
+
+    def set_statistics(
+        self, database: str, name: str, statistics: TableStatistics, partition: PartitionSpec | None = None
+    ) -> None:
+        self.get_table(database, name)
+        kept = self._database(database).statistics.setdefault(name, {})
+        kept[frozenset((partition or {}).items())] = statistics
 
     # ---- functions
 

@@ -20,6 +20,7 @@ from firesteel.sql.planner import plan
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.shared import together
 from firesteel.sql.rules.optimize import optimize
+from firesteel.sql.rules.reorder_joins import reorder_joins
 from firesteel.sql.session import session_zone
 from firesteel.sql.translate import Translator
 
@@ -83,7 +84,10 @@ class Session:
         return lookup_source(table, keys, columns, self.configuration)
 
     def optimized(self, node: l.Node) -> l.Node:
-        return optimize(node)
+        if not self.configuration.get(options.JOIN_REORDER):
+            return optimize(node)
+        most_bushy = self.configuration.get(options.BUSHY_JOINS)
+        return optimize(node, lambda plan: reorder_joins(plan, self.catalogs.statistics_of, most_bushy))
 
     def physical(self, node: l.Node) -> p.Physical:
         """The physical plan of a query or a sink."""

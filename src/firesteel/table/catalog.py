@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.errors import TypeMismatchError, UnsupportedFeatureError
 from firesteel.sql import catalog as logical
+from firesteel.sql.statistics import ColumnStatistics, KeepsStatistics, TableStatistics
 from firesteel.table._catalog_objects import (
     CatalogBaseTable,
     CatalogDatabase,
@@ -40,6 +41,7 @@ __all__ = [
     "CatalogPartitionSpec",
     "CatalogTableStatistics",
     "Column",
+    "ColumnStatistics",
     "ComputedColumn",
     "Constraint",
     "HiveCatalog",
@@ -242,53 +244,56 @@ class Catalog:
     ) -> None:
         self._catalog.alter_model(*_parts(model_path), new_model._model, ignore_if_not_exists)
 
-    # ---- statistics: the planner keeps joins in the order in which they are written, and asks for none
+    # ---- statistics: for the order of joins (table.optimizer.join-reorder-enabled)
 
     def get_table_statistics(self, table_path: ObjectPath) -> CatalogTableStatistics:
-        """Nothing is known."""
+        """Its row count is -1 where nothing is known."""
         self._catalog.get_table(*_parts(table_path))
-        return CatalogTableStatistics(-1, 0, 0, 0)
+        return _of_table(self._known(table_path))
 
     def get_table_column_statistics(self, table_path: ObjectPath) -> CatalogColumnStatistics:
-        """Nothing is known."""
+        """Of the columns of which something is known."""
         self._catalog.get_table(*_parts(table_path))
-        return CatalogColumnStatistics()
+        return _of_columns(self._known(table_path))
 
     def get_partition_statistics(
         self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec
     ) -> CatalogTableStatistics:
-        """Nothing is known."""
+        """Its row count is -1 where nothing is known."""
         self.get_partition(table_path, partition_spec)
-        return CatalogTableStatistics(-1, 0, 0, 0)
+        return _of_table(self._known(table_path, partition_spec))
 
     def bulk_get_partition_statistics(
         self, table_path: ObjectPath, partition_specs: list[CatalogPartitionSpec]
     ) -> list[CatalogTableStatistics]:
-        """Nothing is known."""
         return [self.get_partition_statistics(table_path, spec) for spec in partition_specs]
 
     def get_partition_column_statistics(
         self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec
     ) -> CatalogColumnStatistics:
-        """Nothing is known."""
+        """Of the columns of which something is known."""
         self.get_partition(table_path, partition_spec)
-        return CatalogColumnStatistics()
+        return _of_columns(self._known(table_path, partition_spec))
 
     def bulk_get_partition_column_statistics(
         self, table_path: ObjectPath, partition_specs: list[CatalogPartitionSpec]
     ) -> list[CatalogColumnStatistics]:
-        """Nothing is known."""
         return [self.get_partition_column_statistics(table_path, spec) for spec in partition_specs]
 
     def alter_table_statistics(
         self, table_path: ObjectPath, table_statistics: CatalogTableStatistics, ignore_if_not_exists: bool
     ) -> None:
-        raise _no_statistics()
+        """Say how many rows a table has, as for one that ANALYZE TABLE cannot count."""
+        self._say(table_path, None, ignore_if_not_exists, rows=table_statistics.get_row_count())
 
     def alter_table_column_statistics(
         self, table_path: ObjectPath, column_statistics: CatalogColumnStatistics, ignore_if_not_exists: bool
     ) -> None:
-        raise _no_statistics()
+        """
+        :param column_statistics: a ``ColumnStatistics`` for each column that it names; others stay.
+        """
+        data = column_statistics.get_column_statistics_data()
+        self._say(table_path, None, ignore_if_not_exists, columns=data)
 
     def alter_partition_statistics(
         self,
@@ -297,7 +302,7 @@ class Catalog:
         partition_statistics: CatalogTableStatistics,
         ignore_if_not_exists: bool,
     ) -> None:
-        raise _no_statistics()
+        self._say(table_path, partition_spec, ignore_if_not_exists, rows=partition_statistics.get_row_count())
 
     def alter_partition_column_statistics(
         self,
@@ -306,7 +311,50 @@ class Catalog:
         column_statistics: CatalogColumnStatistics,
         ignore_if_not_exists: bool,
     ) -> None:
-        raise _no_statistics()
+        data = column_statistics.get_column_statistics_data()
+        self._say(table_path, partition_spec, ignore_if_not_exists, columns=data)
+
+    def _known(
+        self, table: ObjectPath, partition: CatalogPartitionSpec | None = None
+    ) -> TableStatistics | None:
+        if not isinstance(self._catalog, KeepsStatistics):
+            return None
+        spec = None if partition is None else dict(partition.get_partition_spec())
+        return self._catalog.get_statistics(*_parts(table), spec)
+
+    def _say(
+        self,
+        table: ObjectPath,
+        partition: CatalogPartitionSpec | None,
+        ignore_if_not_exists: bool,
+        *,
+        rows: int | None = None,
+        columns: dict[str, ColumnStatistics] | None = None,
+    ) -> None:
+        if not isinstance(self._catalog, KeepsStatistics):
+            raise UnsupportedFeatureError(
+                "This catalog keeps no statistics.", hint="a catalog in memory does, as the default one"
+            )
+        if ignore_if_not_exists and not self._catalog.table_exists(*_parts(table)):
+            return
+        for name, found in (columns or {}).items():
+            if not isinstance(found, ColumnStatistics):
+                raise TypeMismatchError(
+                    f"The statistics of the column {name} are a {type(found).__name__}.",
+                    hint="give a firesteel.table.catalog.ColumnStatistics",
+                )
+        spec = None if partition is None else dict(partition.get_partition_spec())
+        before = self._catalog.get_statistics(*_parts(table), spec) or TableStatistics(-1)
+        made = TableStatistics(before.rows if rows is None else rows, {**before.columns, **(columns or {})})
+        self._catalog.set_statistics(*_parts(table), made, spec)
+
+
+def _of_table(known: TableStatistics | None) -> CatalogTableStatistics:
+    return CatalogTableStatistics(-1 if known is None else known.rows, 0, 0, 0)
+
+
+def _of_columns(known: TableStatistics | None) -> CatalogColumnStatistics:
+    return CatalogColumnStatistics(dict(known.columns) if known is not None else None)
 
 
 def _parts(path: ObjectPath) -> tuple[str, str]:
@@ -324,12 +372,6 @@ def _loaded(function: CatalogFunction, path: ObjectPath) -> logical.CatalogFunct
         path.get_object_name(), found.class_name
     )
     return made
-
-
-def _no_statistics() -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        "Statistics of tables are not kept.", hint="joins stay in the order in which they are written"
-    )
 
 
 class HiveCatalog(Catalog):

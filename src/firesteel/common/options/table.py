@@ -280,8 +280,13 @@ UNION_BREAKPOINT: Final = boolean(
 JOIN_REORDER: Final = boolean(
     "table.optimizer.join-reorder-enabled",
     False,
-    "Flink: whether joins are put into another order.",
-    no_effect="joins stay in the order in which they are written",
+    "Whether inner joins of three tables or more are done in the order in which the fewest rows lie between "
+    "them, by statistics of all of them (ANALYZE TABLE).",
+)
+BUSHY_JOINS: Final = integer(
+    "table.optimizer.bushy-join-reorder-threshold",
+    12,
+    "So many joined tables at most are also put into trees in which a join joins joins.",
 )
 MULTI_JOIN: Final = boolean(
     "table.optimizer.multi-join.enabled",

@@ -58,9 +58,7 @@ _OPTIONS: Final = (
     refused("sink.partition-commit.policy.class", "it names a Java class", _SUCCESS),
     refused("sink.partition-commit.policy.class.parameters", "it is for a Java class", _SUCCESS),
     text(_REGEX),
-    refused(
-        "source.report-statistics", "joins are done in the order in which they are written", unless=("NONE",)
-    ),
+    refused("source.report-statistics", "statistics are those of ANALYZE TABLE", unless=("NONE",)),
     refused("auto-compaction", _COMPACTION, _BIGGER, unless=("false",)),
     refused("compaction.file-size", _COMPACTION, _BIGGER),
     refused("compaction.parallelism", _COMPACTION, _BIGGER),

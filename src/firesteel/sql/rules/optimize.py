@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from firesteel.sql.logical import Node
@@ -15,20 +16,22 @@ from firesteel.sql.rules.subqueries import subqueries_to_joins
 
 __all__ = ["RULES", "optimize"]
 
-RULES: Final = (
+_FIRST: Final = (
     subqueries_to_joins,
     lateral_queries_to_joins,
     set_operations_to_joins,
     fold_constants,
     push_filters,
-    fold_constants,
-    prune_empty_inputs,
-    prune_columns,
 )
+_LAST: Final = (fold_constants, prune_empty_inputs, prune_columns)
+RULES: Final = (*_FIRST, *_LAST)
 
 
-def optimize(plan: Node) -> Node:
-    """The plan that the physical planner gets: ``docs/design/sql.md``, section "Logical plan"."""
-    for rule in RULES:
+def optimize(plan: Node, reorder: Callable[[Node], Node] | None = None) -> Node:
+    """The plan that the physical planner gets: ``docs/design/sql.md``, section "Logical plan".
+
+    :param reorder: puts joins into another order, by what is known of their tables.
+    """
+    for rule in (*_FIRST, *((reorder,) if reorder else ()), *_LAST):
         plan = rule(plan)
     return plan
