@@ -9,8 +9,10 @@ Needs root, and what scripts/fetch-kubernetes builds.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +28,7 @@ from tests.kills.report import report
 from tests.servers.docker.engine import Docker
 from tests.servers.kubernetes.cluster import RELEASE, Kubernetes
 from tests.servers.kubernetes.release import NAME, PROGRAM, Release, installed, prepare
+from tests.spark.standalone import SPARK_HOME
 from tests.waiting import until
 
 REPORT: Final = Path("docs/design/kubernetes.md")
@@ -167,18 +170,19 @@ def an_upgrade(run: Run) -> str:
 
 
 def spark_submit(run: Run) -> str:
-    """Spark's own cluster mode: it starts the driver as a pod, of our image, and that its executors."""
+    """Spark's own cluster mode: it starts the driver as a pod, of our image, and that its executors.
+
+    Who submits may do all: Spark makes a service of the driver. The driver has the account of the chart."""
     kubernetes = run._kubernetes
     release = run.release(spark=_EXECUTORS)
     with installed(release):
-        (pod,) = until(lambda: release.pods("session"), "no pod", 60)
-        release.await_pods("session", 1)
-        volume = "volumes.persistentVolumeClaim.shared"
+        until(lambda: release.asked("/v1/overview"), lambda: release.said("session"), 180, look_s=0.5)
+        label, volume = "label.app.kubernetes.io", "volumes.persistentVolumeClaim.shared"
         settings = {
             "spark.executor.instances": "1",
             "spark.kubernetes.authenticate.driver.serviceAccountName": NAME,
-            "spark.kubernetes.driver.label.app.kubernetes.io/instance": NAME,
-            "spark.kubernetes.driver.label.app.kubernetes.io/component": "submitted",
+            f"spark.kubernetes.driver.{label}/instance": NAME,
+            f"spark.kubernetes.driver.{label}/component": "submitted",
             "spark.kubernetes.container.image": run._image,
             **{
                 f"spark.kubernetes.{role}.{volume}.{key}": value
@@ -187,16 +191,21 @@ def spark_submit(run: Run) -> str:
             },
         }
         conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-        release.run(
-            pod,
-            *("/opt/spark/bin/spark-submit", "--master", "k8s://https://kubernetes.default.svc"),
-            *("--deploy-mode", "cluster", *conf, f"local://{PROGRAM}", _OUTPUT, str(2 * _RATE)),
-            container="dispatcher",
+        done = subprocess.run(
+            [
+                *(SPARK_HOME / "bin/spark-submit", "--master", f"k8s://https://{kubernetes.address}:6443"),
+                *("--deploy-mode", "cluster", *conf, f"local://{PROGRAM}", _OUTPUT, str(4 * _RATE)),
+            ],
+            env={**os.environ, "KUBECONFIG": str(kubernetes.kubeconfig), "SPARK_HOME": str(SPARK_HOME)},
+            capture_output=True,
+            text=True,
         )
-        labels = "app.kubernetes.io/component=submitted"
-        (driver,) = kubernetes.get("pods", "-l", labels)
+        assert done.returncode == 0, done.stderr[-3000:]
+        (driver,) = kubernetes.get("pods", "-l", "app.kubernetes.io/component=submitted")
         assert driver["status"]["phase"] == "Succeeded", release.said("submitted")
-        return run.differences()
+        differences = run.differences()
+        kubernetes.kubectl("delete", "pod", driver["metadata"]["name"])
+        return differences
 
 
 KINDS: Final[dict[str, Callable[[Run], str]]] = {
