@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,13 @@ settings.load_profile("tests")
 
 def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup programs that tests start would ignore it, too
+
+
+def pytest_sessionfinish() -> None:
+    """What was measured is written here: pytest-xdist kills a worker that takes ten seconds to leave, and
+    coverage would write only then."""
+    if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
+        measuring.save()
 
 
 @pytest.hookimpl(optionalhook=True)
