@@ -350,6 +350,22 @@ def metrics(environments: Environments, rounds: int) -> list[Comparison]:
     )
 
 
+def state_backends(environments: Environments, rounds: int) -> list[Comparison]:
+    """Both are of one run: see the program."""
+    ours = System("rocksdb, most of the state not in memory", OURS, "state_access.py")
+    results: list[Comparison] = []
+    for kind, what, target in (("get", "reading", 50.0), ("put", "writing", 3.0)):
+        results += compare(
+            f"v: {what} the value of a key",
+            "of the time of hashmap",
+            False,
+            by_value(ours, environments, f"{kind}_ratio"),
+            [(Measured("hashmap", lambda: 1.0), target)],
+            rounds,
+        )
+    return results
+
+
 def large_changes(environments: Environments, rounds: int) -> list[Comparison]:
     """Real time, 200 MB of changed state in each checkpoint: the slowest record of a thousand."""
     results = []
@@ -455,6 +471,7 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "p": large_changes,
     "r": real_time,
     "u": sql_functions,
+    "v": state_backends,
 }
 
 #: Those that compare rates, and so can be compared with an earlier commit.

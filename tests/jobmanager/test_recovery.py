@@ -11,6 +11,7 @@ import pytest
 
 from firesteel.common.errors import (
     ConfigurationError,
+    EngineError,
     JobExecutionError,
     PathNotFoundError,
     StateCorruptionError,
@@ -18,6 +19,7 @@ from firesteel.common.errors import (
 )
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream import RuntimeExecutionMode
 from firesteel.jobmanager.checkpoints.storage import (
     CheckpointDirectory,
     SupersededError,
@@ -26,9 +28,11 @@ from firesteel.jobmanager.checkpoints.storage import (
     stored_checkpoints,
 )
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.wire import WireRow
 from firesteel.state import files
 from firesteel.storage.filesystems import LocalStorage
 from firesteel.testing.collecting_sink import CollectingSink
+from firesteel.testing.faulty_engine import FaultyEngine
 from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, Count, env_with, files_below, submit
 from tests.runtime.support import (
@@ -206,6 +210,51 @@ def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> No
     assert job.status is S.FINISHED
     assert Counter(sink.values) >= expected(), "from the start: at least once"
     assert job.view.attempt == 1
+
+
+class LosesTasks(FaultyEngine):
+    """Kills a task of each level in the middle, and loses the first epoch when it has run."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
+        answers = LocalEngine.run(self, levels, parallelism)
+        if not self.discarded:
+            self.discarded += 1
+            raise EngineError("an executor was lost")
+        return answers
+
+    def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
+        self._kill_one(descriptor, 0, width, rows)
+        return LocalEngine._run_level(self, descriptor, width, rows)
+
+
+@pytest.mark.parametrize("failing", ["tasks", "function"])
+@pytest.mark.row("S-CKPT-38")
+def test_a_batch_job_runs_again_without_checkpoints(tmp_path: Path, failing: str) -> None:
+    """Though they are configured. Nothing of what failed is in the result."""
+    engine = LosesTasks() if failing == "tasks" else LocalEngine()
+    with local_platform(lambda: engine):
+        env = every_epoch(tmp_path, **FIXED)
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        fails = FailsAt("function", 155, 2) if failing == "function" else None
+        stream = env.from_collection(list(enumerate(WORDS))).map(fails or (lambda r: r[1]))
+        sink = CollectingSink()
+        stream.key_by(lambda v: v).process(Count()).sink_to(sink)
+        job = submit(env)
+        assert job.wait(patience(30))
+        assert job.status is S.FINISHED, job.error
+    assert Counter(sink.values) == expected()
+    if isinstance(engine, LosesTasks):
+        assert engine.discarded == 1
+        assert engine.killed >= 4, "one of each level, each time"
+        assert job.view.restarts == 0
+    else:
+        assert len(notes["function"]) == job.view.restarts == 2
+    checkpoints = job.view.checkpoints
+    assert (checkpoints.completed, checkpoints.restored, checkpoints.history) == (0, 0, ())
+    assert not list(tmp_path.rglob("chk-*"))
 
 
 @pytest.mark.row("S-FAIL-12")

@@ -234,8 +234,9 @@ def test_values_of_a_job_that_do_not_depend_on_the_machine(jobs: Jobs) -> None:
     assert vertex["metrics"]["read-bytes"] == 0, "a source has no input"
 
 
-@pytest.mark.row("S-REST-07")
+@pytest.mark.row("S-REST-07", "S-CKPT-21")
 def test_values_of_checkpoint_settings(jobs: Jobs) -> None:
+    """Of a job whose program does not set a mode."""
     (theirs,) = recorded("GET /jobs/{jobid}/checkpoints/config", "running")
     ours = jobs.get("/jobs/{jobid}/checkpoints/config")
     assert {**ours, "interval": 3000} == theirs.body

@@ -46,8 +46,18 @@ class Bytes:
     def since(self) -> tuple[int, int]:
         """Of the stages since this was made: bytes written for a shuffle, and bytes of results that came to
         the driver, with all that comes with them."""
-        new = [stage for stage in self._stages() if stage.stageId() not in self._known]
+        new = self._new()
         return sum(s.shuffleWriteBytes() for s in new), sum(s.resultSize() for s in new)
+
+    def blocks_since(self) -> tuple[int, int]:
+        """Of the same stages: blocks of shuffles that tasks read in their own executor, and those that came
+        over the network."""
+        new = self._new()
+        local = sum(s.shuffleLocalBlocksFetched() for s in new)
+        return local, sum(s.shuffleRemoteBlocksFetched() for s in new)
+
+    def _new(self) -> list[Any]:
+        return [stage for stage in self._stages() if stage.stageId() not in self._known]
 
 
 def pairs(environment: MakeEnvironment, records: int) -> DataStream:
@@ -104,3 +114,21 @@ def test_what_a_driver_does_collect_is_in_these_figures(
     assert spark_session.range(2 * MOST // 8).toArrow().num_rows == 2 * MOST // 8
     assert passed.since()[1] > 2 * MOST
     assert sum(collected) >= 2 * MOST
+
+
+@pytest.mark.row("S-NET-05")
+def test_an_exchange_inside_one_executor_does_not_use_the_network(
+    environment: MakeEnvironment, spark_session: SparkSession
+) -> None:
+    passed = Bytes(spark_session)
+    records, epochs = 400, 2
+    env = environment(parallelism=2, epoch_records=records // epochs // 2, execution_mode="epochs")
+    numbers = env.from_source(NumberSequenceSource(1, records), WatermarkStrategy.no_watermarks(), "numbers")
+    pairs = numbers.map(lambda n: (n % KEYS, 1), Types.TUPLE([Types.LONG(), Types.LONG()]))
+    counts = pairs.key_by(lambda pair: pair[0], Types.LONG()).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    found = list(counts.execute_and_collect())
+    assert len(found) == records
+    assert max(found) == (KEYS - 1, records // KEYS)
+    local, remote = passed.blocks_since()
+    assert local >= 2 * 2 * epochs, "each task of the second level reads from both of the first"
+    assert remote == 0
