@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from firesteel.common import Configuration, Duration, WatermarkStrategy
@@ -19,6 +21,7 @@ from firesteel.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
+from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
 from firesteel.testing import (
     CollectingSink,
     ManualClock,
@@ -30,6 +33,7 @@ from firesteel.testing import (
     WatermarkStatus,
 )
 from firesteel.testing.scripted_source import ScriptPart, ScriptReader
+from tests.waiting import until
 
 from .functions import Count, CountInSelf, identity
 
@@ -315,3 +319,26 @@ def test_there_is_no_spark_in_this_process(cluster: MiniCluster) -> None:
         cluster.kill_python_worker()
     with pytest.raises(ProgramError, match="number of processes"):
         MiniCluster.in_process(0)
+
+
+def test_what_a_cancelled_job_has_open_is_closed_with_the_cluster(tmp_path: Path) -> None:
+    """The worker processes that are played here end, too."""
+    (tmp_path / "lines").write_text("".join(f"{n}\n" for n in range(1000)))
+    with MiniCluster.in_process() as cluster:
+        env = cluster.environment(
+            Configuration.from_dict({"firesteel.epoch.max-records": "10"}), parallelism=1
+        )
+        source = (
+            FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
+            .monitor_continuously(Duration.of_millis(50))
+            .build()
+        )
+        env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").print()
+        job = env.execute_async()
+        until(lambda: opened(tmp_path), "the file is not read")
+        job.cancel().result()
+    assert not opened(tmp_path)
+
+
+def opened(directory: Path) -> list[str]:
+    return [file.path for file in psutil.Process().open_files() if file.path.startswith(str(directory))]

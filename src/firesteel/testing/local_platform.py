@@ -99,6 +99,12 @@ class AlternatingEngine(LocalEngine):
         with worker.as_process(self._processes[self.epochs % len(self._processes)]):
             return super().run(levels, parallelism)
 
+    def close(self) -> None:
+        """The processes end: what they have open is closed."""
+        for process in self._processes:
+            with worker.as_process(process):
+                worker.close_everything()
+
     def chains(self) -> Iterator[Chain]:
         """The chains that are open in the processes."""
         for process in self._processes:

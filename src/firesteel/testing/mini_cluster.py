@@ -139,7 +139,17 @@ class MiniCluster:
 
 @contextmanager
 def _here(processes: int) -> Iterator[LocalPlatform]:
-    yield LocalPlatform(lambda: AlternatingEngine(processes))
+    engines: list[AlternatingEngine] = []
+
+    def engine() -> AlternatingEngine:
+        engines.append(AlternatingEngine(processes))
+        return engines[-1]
+
+    try:
+        yield LocalPlatform(engine)
+    finally:
+        for each in engines:
+            each.close()
 
 
 @contextmanager
