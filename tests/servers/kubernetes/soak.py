@@ -35,13 +35,17 @@ REPORT: Final = Path("docs/design/kubernetes.md")
 _HEAD: Final = f"""\
 # On a real Kubernetes
 
+*What was run on a real Kubernetes, and what became of the job when pods died?*
+
 The image of `deploy/docker/Dockerfile` and the chart of `deploy/helm`, installed by Helm 3 on Kubernetes
-{RELEASE}: API server, controllers, scheduler, kubelet with containerd, kube-proxy and CoreDNS on one
-machine, whose pods have addresses of their own. The volume that pods share is a directory of the node.
-Nothing there enforces network policies. A job with exactly-once sinks runs while pods are struck: deleted
-without being asked to end, or their process killed. What it wrote is then compared with what it must write,
-line by line; and when the release has been uninstalled, no pod of it is left. `python -m
-tests.servers.kubernetes.soak` makes this report; beside it `{{journal}}` has a line for each run.
+{RELEASE}: API server, controllers, scheduler, kubelet with containerd, kube-proxy and CoreDNS on one machine,
+whose pods have addresses of their own. The volume that pods share is a directory of the node. Nothing there
+enforces network policies.
+
+A job with exactly-once sinks runs while pods are struck: deleted without being asked to end, or their process
+killed. What it wrote is then compared with what it must write, line by line; and when the release has been
+uninstalled, no pod of it is left. `make kubernetes` makes this report; beside it `{{journal}}` has a line for
+each run.
 
 """
 _OUTPUT: Final = "/shared/output"
