@@ -49,6 +49,7 @@ each run.
 
 """
 _OUTPUT: Final = "/shared/output"
+_SUBMITTED: Final = "submitted"
 _RATE: Final = 60  # so that the job lasts for a minute and a half
 #: With a core for each task of the job, which then runs in real time.
 _WITH_CORES: Final = {"manager": "kubernetes", "executor": {"instances": 2, "cores": 8, "cpu": "50m"}}
@@ -181,12 +182,18 @@ def spark_submit(run: Run) -> str:
     release = run.release(spark=_EXECUTORS)
     with installed(release):
         until(lambda: release.asked("/v1/overview"), lambda: release.said("session"), 180, look_s=0.5)
+        # The chart's own account gives its token to the chart's pods only.
+        for words in (
+            ("serviceaccount", _SUBMITTED),
+            ("rolebinding", _SUBMITTED, f"--role={NAME}", f"--serviceaccount=default:{_SUBMITTED}"),
+        ):
+            kubernetes.kubectl("create", *words)
         label, volume = "label.app.kubernetes.io", "volumes.persistentVolumeClaim.shared"
         settings = {
             "spark.executor.instances": "1",
-            "spark.kubernetes.authenticate.driver.serviceAccountName": NAME,
+            "spark.kubernetes.authenticate.driver.serviceAccountName": _SUBMITTED,
             f"spark.kubernetes.driver.{label}/instance": NAME,
-            f"spark.kubernetes.driver.{label}/component": "submitted",
+            f"spark.kubernetes.driver.{label}/component": _SUBMITTED,
             "spark.kubernetes.container.image": run._image,
             **{
                 f"spark.kubernetes.{role}.{volume}.{key}": value
@@ -205,10 +212,15 @@ def spark_submit(run: Run) -> str:
             text=True,
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        (driver,) = kubernetes.get("pods", "-l", "app.kubernetes.io/component=submitted")
-        assert driver["status"]["phase"] == "Succeeded", release.said("submitted")
+        (driver,) = kubernetes.get("pods", "-l", f"app.kubernetes.io/component={_SUBMITTED}")
+        assert driver["status"]["phase"] == "Succeeded", release.said(_SUBMITTED)
         differences = run.differences()
-        kubernetes.kubectl("delete", "pod", driver["metadata"]["name"])
+        for kind, name in (
+            ("pod", driver["metadata"]["name"]),
+            ("rolebinding", _SUBMITTED),
+            ("serviceaccount", _SUBMITTED),
+        ):
+            kubernetes.kubectl("delete", kind, name)
         return differences
 
 
