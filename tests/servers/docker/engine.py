@@ -44,12 +44,14 @@ _MAIN: Final = """\
 import sys
 from pathlib import Path
 
+from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from tests.kills import job
 
 output = Path(sys.argv[1])
 output.mkdir(exist_ok=True)
-env = StreamExecutionEnvironment.get_execution_environment()
+shared = Configuration.from_dict({"firesteel.state.dir": str(output.parent / "state")})
+env = StreamExecutionEnvironment.get_execution_environment(shared)
 job.build(env, output, rate=float(sys.argv[2]))
 env.execute("numbers")
 """

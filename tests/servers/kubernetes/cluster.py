@@ -99,6 +99,7 @@ class Kubernetes:
             "bind-address": self.address,
             "advertise-address": self.address,
             "secure-port": 6443,
+            "feature-gates": "WatchList=false",  # it needs a newer etcd than Debian's
             "service-cluster-ip-range": _SERVICES,
             "authorization-mode": "RBAC",
             "token-auth-file": path("tokens.csv"),

@@ -177,7 +177,7 @@ def an_upgrade(run: Run) -> str:
 def spark_submit(run: Run) -> str:
     """Spark's own cluster mode: it starts the driver as a pod, of our image, and that its executors.
 
-    Who submits may do all: Spark makes a service of the driver. The driver has the account of the chart."""
+    Who submits may do all: Spark makes a service of the driver. The driver's account has the chart's role."""
     kubernetes = run._kubernetes
     release = run.release(spark=_EXECUTORS)
     with installed(release):
@@ -191,8 +191,8 @@ def spark_submit(run: Run) -> str:
         label, volume = "label.app.kubernetes.io", "volumes.persistentVolumeClaim.shared"
         settings = {
             "spark.executor.instances": "1",
+            "spark.kubernetes.submission.waitAppCompletion": "false",
             "spark.kubernetes.authenticate.driver.serviceAccountName": _SUBMITTED,
-            f"spark.kubernetes.driver.{label}/instance": NAME,
             f"spark.kubernetes.driver.{label}/component": _SUBMITTED,
             "spark.kubernetes.container.image": run._image,
             **{
@@ -212,11 +212,22 @@ def spark_submit(run: Run) -> str:
             text=True,
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        (driver,) = kubernetes.get("pods", "-l", f"app.kubernetes.io/component={_SUBMITTED}")
-        assert driver["status"]["phase"] == "Succeeded", release.said(_SUBMITTED)
+
+        def driver() -> Any:
+            (found,) = kubernetes.get("pods", "-l", f"app.kubernetes.io/component={_SUBMITTED}")
+            return found
+
+        def has_ended() -> bool:
+            return driver()["status"]["phase"] in ("Succeeded", "Failed")
+
+        def said() -> str:
+            return kubernetes.kubectl("logs", driver()["metadata"]["name"], "--tail", "40")
+
+        until(has_ended, said, 300, look_s=1)
+        assert driver()["status"]["phase"] == "Succeeded", said()
         differences = run.differences()
         for kind, name in (
-            ("pod", driver["metadata"]["name"]),
+            ("pod", driver()["metadata"]["name"]),
             ("rolebinding", _SUBMITTED),
             ("serviceaccount", _SUBMITTED),
         ):
