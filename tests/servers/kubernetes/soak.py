@@ -192,6 +192,8 @@ def spark_submit(run: Run) -> str:
         settings = {
             "spark.executor.instances": "1",
             "spark.kubernetes.submission.waitAppCompletion": "false",
+            "spark.kubernetes.driver.request.cores": "50m",
+            "spark.kubernetes.executor.request.cores": "50m",
             "spark.kubernetes.authenticate.driver.serviceAccountName": _SUBMITTED,
             f"spark.kubernetes.driver.{label}/component": _SUBMITTED,
             "spark.kubernetes.container.image": run._image,
