@@ -94,6 +94,10 @@ class Docker:
             look_s=0.2,
         )
         assert self._process.poll() is None, log.read_text()[-3000:]
+        left = self("ps", "--all", "--quiet").split()  # of tests that were killed: they have begun again
+        if left:
+            self("rm", "--force", "--volumes", *left)
+        self("volume", "prune", "--force")
 
     def stop(self) -> None:
         self("image", "prune", "--force")
