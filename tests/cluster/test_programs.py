@@ -216,7 +216,7 @@ def test_broken_forms(cluster: SessionCluster, kind: str, body: bytes) -> None:
 
 
 def test_a_program_that_fails_before_its_first_job(cluster: SessionCluster) -> None:
-    before = sorted((cluster.directory / "cluster" / "work").iterdir())
+    before = set((cluster.directory / "cluster" / "work").iterdir())
     for text, said in (
         ("import no_such_module", "No module named 'no_such_module'"),
         ("def f():\n    raise LookupError('of main')\nf()", "in f"),
@@ -229,7 +229,8 @@ def test_a_program_that_fails_before_its_first_job(cluster: SessionCluster) -> N
         status, refusal = run(cluster, program_id)
         assert (status, said in refusal) == (400, True), refusal
         send(cluster, "DELETE", f"/jars/{program_id}")
-    assert sorted((cluster.directory / "cluster" / "work").iterdir()) == before
+    # Those of the tests before it may go meanwhile.
+    assert set((cluster.directory / "cluster" / "work").iterdir()) <= before
 
 
 def test_a_java_graph_is_refused(cluster: SessionCluster) -> None:
