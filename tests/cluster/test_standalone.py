@@ -153,8 +153,8 @@ def test_the_log_of_an_executor_is_followed(
         while seen.count(b"tick ") < 6:
             seen += process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        seen += process.communicate(timeout=patience(30))[0]
-    assert process.returncode == 130
+        seen += process.stdout.read()  # not communicate(), which passes over what readline() has read ahead
+    assert process.wait(timeout=patience(30)) == 130
     # Not line by line: what Spark itself logs may stand within a line that a worker prints.
     assert seen in log_of(spark).read_bytes()[before:]
 
