@@ -12,6 +12,7 @@ from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.sql.schema import ColumnKind
 from firesteel.sql.statistics import ColumnStatistics, KeepsStatistics, TableStatistics
 from firesteel.table._collections import ok
+from firesteel.table._create_texts import literal, quoted
 from firesteel.table.table_result import TableResult
 from firesteel.util.exceptions import TableException
 
@@ -83,11 +84,11 @@ def _gathered(
     row = env._session.query(f"SELECT * FROM {found.path}").row
     types = dict(zip(row.names, row.types, strict=True))
     columns = {name: types[name] for name in names}
-    keys = [_quoted(key) for key in partition]
+    keys = [quoted(key) for key in partition]
     calls = ["COUNT(*)", *(call for name, type_ in columns.items() for call in _calls(name, type_))]
     query = f"SELECT {', '.join([*keys, *calls])} FROM {found.path}"
     wanted = [
-        f"CAST({_quoted(key)} AS STRING) = {_text(value)}"
+        f"CAST({quoted(key)} AS STRING) = {literal(value)}"
         for key, value in partition.items()
         if value is not None
     ]
@@ -102,7 +103,7 @@ def _gathered(
 
 def _calls(column: str, type_: t.DataType) -> list[str]:
     """Always as many, so that each column has its place in the row."""
-    name = _quoted(column)
+    name = quoted(column)
     counts = f"COUNT(DISTINCT {name})" if isinstance(type_, _COUNTED) else "CAST(NULL AS BIGINT)"
     ends = [f"MIN({name})", f"MAX({name})"] if isinstance(type_, _NUMBERS) else ["MIN(1)", "MAX(1)"]
     return [f"COUNT({name})", counts, *ends]
@@ -115,14 +116,6 @@ def _statistics(columns: Mapping[str, t.DataType], values: Sequence[Any]) -> Tab
         ends = (low, high) if isinstance(type_, _NUMBERS) else (None, None)
         found[name] = ColumnStatistics(distinct, rows - filled, *ends)
     return TableStatistics(rows, found)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _text(value: str) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
 
 
 def _check_partition(found: Any, statement: s.AnalyzeTable) -> None:

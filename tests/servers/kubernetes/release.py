@@ -99,15 +99,6 @@ class Release:
         found = self._kubernetes.get("pods", "-l", labels)
         return [pod["metadata"]["name"] for pod in found if phase in ("", pod["status"]["phase"])]
 
-    def await_pods(self, component: str, number: int) -> None:
-        def are_ready() -> bool:
-            labels = f"app.kubernetes.io/instance={NAME},app.kubernetes.io/component={component}"
-            found = self._kubernetes.get("pods", "-l", labels)
-            ready = [pod for pod in found if _is_ready(pod)]
-            return len(ready) == len(found) == number
-
-        until(are_ready, lambda: f"{component}: not {number} pods: {self.said(component)}", 180, look_s=0.5)
-
     def said(self, component: str) -> str:
         """The state of pods and the end of their logs, for messages."""
         labels = f"app.kubernetes.io/instance={NAME},app.kubernetes.io/component={component}"
@@ -178,8 +169,3 @@ def _merge(values: dict[str, Any], others: dict[str, Any]) -> None:
             _merge(values[key], value)
         else:
             values[key] = value
-
-
-def _is_ready(pod: Any) -> bool:
-    conditions = pod["status"].get("conditions", [])
-    return any(found["type"] == "Ready" and found["status"] == "True" for found in conditions)

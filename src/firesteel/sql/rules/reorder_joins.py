@@ -11,7 +11,7 @@ from firesteel.sql import logical as l
 from firesteel.sql.expressions import Call, Expression, InputRef, references, shift
 from firesteel.sql.rules.conditions import conjunction, conjuncts, is_deterministic
 from firesteel.sql.rules.estimates import Estimate, estimate, selectivity
-from firesteel.sql.rules.trees import walk_plan, with_inputs
+from firesteel.sql.rules.trees import over, walk_plan
 from firesteel.sql.statistics import StatisticsOf
 from firesteel.sql.types import RowType, is_proctime, is_rowtime
 
@@ -37,18 +37,10 @@ def reorder_joins(plan: l.Node, statistics: StatisticsOf, most_bushy: int) -> l.
     def visit(node: l.Node) -> l.Node:
         if id(node) not in done:
             made = _reordered(node, visit, statistics, most_bushy) if _is_inner(node) else None
-            done[id(node)] = (node, _over(node, visit) if made is None else made)
+            done[id(node)] = (node, over(node, visit) if made is None else made)
         return done[id(node)][1]
 
     return visit(plan)
-
-
-def _over(node: l.Node, visit: Callable[[l.Node], l.Node]) -> l.Node:
-    made = with_inputs(node, [visit(i) for i in node.inputs])
-    if isinstance(made, l.Correlate):
-        right = visit(made.right)
-        made = made if right is made.right else replace(made, right=right)
-    return made
 
 
 def _is_inner(node: l.Node) -> bool:

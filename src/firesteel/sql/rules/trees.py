@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from firesteel.sql.logical import Correlate, Join, Node, OneInput, ProcessTable, SetOperation
 
-__all__ = ["transform", "walk_plan", "with_inputs"]
+__all__ = ["over", "transform", "walk_plan", "with_inputs"]
 
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
@@ -28,20 +28,24 @@ def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
             return replace(node, input=inputs[0])
 
 
+def over(node: Node, visit: Callable[[Node], Node]) -> Node:
+    """The node over what *visit* makes of its inputs; the plan to the right of a Correlate is one of them."""
+    made = with_inputs(node, [visit(i) for i in node.inputs])
+    if isinstance(made, Correlate):
+        right = visit(made.right)
+        made = made if right is made.right else replace(made, right=right)
+    return made
+
+
 def transform(plan: Node, change: Callable[[Node], Node]) -> Node:
-    """Apply *change* to every node, inputs first. The plan to the right of a Correlate is one of its inputs
-    here."""
+    """Apply *change* to every node, inputs first."""
     done: dict[int, tuple[Node, Node]] = {}
 
     def visit(node: Node) -> Node:
         found = done.get(id(node))
         if found is not None:
             return found[1]
-        made = with_inputs(node, [visit(i) for i in node.inputs])
-        if isinstance(made, Correlate):
-            right = visit(made.right)
-            made = made if right is made.right else replace(made, right=right)
-        made = change(made)
+        made = change(over(node, visit))
         done[id(node)] = (node, made)
         return made
 
