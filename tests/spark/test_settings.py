@@ -171,7 +171,9 @@ def test_an_executor_is_lost_as_soon_as_with_flink() -> None:
 
 
 def test_what_is_said_in_sparks_words_wins() -> None:
-    assert SILENT not in made(spark_master="yarn", spark_network_timeout="300s")
+    network = made(spark_master="yarn", spark_network_timeout="300s")
+    assert SILENT not in network
+    assert "spark.shuffle.io.connectionCreationTimeout" not in network
     assert (
         made(spark_master="yarn", spark_executor_heartbeatInterval="3s", heartbeat_interval="2 s")[LIVES]
         == "3s"

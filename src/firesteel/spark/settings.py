@@ -75,7 +75,8 @@ _REACHED: Final = {
     "spark.shuffle.io.retryWait": "1s",
 }
 _LIVES: Final = "spark.executor.heartbeatInterval"
-_SILENT: Final = ("spark.storage.blockManagerHeartbeatTimeoutMs", "spark.network.timeout")
+_NETWORK: Final = "spark.network.timeout"  # what a user says there counts for all that follows from it
+_SILENT: Final = ("spark.storage.blockManagerHeartbeatTimeoutMs", _NETWORK)
 _LOOKED_AT: Final = "spark.network.timeoutInterval"
 #: Forks the workers; only where they are sure to have this very engine (``daemon.py``).
 DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
@@ -109,7 +110,7 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
     settings[SPARK_MASTER.key] = _with_threads(conf.get(SPARK_MASTER.key) or DEFAULT_MASTER, _THREADS)
     if settings[SPARK_MASTER.key].startswith("local"):
         settings |= DAEMON
-    if has_executors(settings[SPARK_MASTER.key]):
+    if has_executors(settings[SPARK_MASTER.key]) and _NETWORK not in conf:
         settings |= _REACHED
     if listens_here_only(conf):
         settings |= _LOCAL
