@@ -47,9 +47,9 @@ def estimate(node: l.Node, statistics: StatisticsOf) -> Estimate | None:
     return None if handler is None else handler(node, statistics)
 
 
-def selectivity(condition: Expression, columns: Sequence[ColumnStatistics], rows: float) -> float:
-    """Which share of *rows* rows fulfils a condition over their columns."""
-    return _all_of(conjuncts(condition), Estimate(rows, tuple(columns)))
+def selectivity(condition: Expression, of: Estimate) -> float:
+    """Which share of rows fulfils a condition over their columns."""
+    return _all_of(conjuncts(condition), of)
 
 
 # ---- conditions
@@ -61,10 +61,10 @@ def _share(part: Expression, of: Estimate) -> float:
     if not isinstance(part, Call):
         return _COMPARED
     handler = _CONDITIONS.get(part.function)
-    if handler is not None:
-        return handler(part, of)
-    if part.function not in _COMPARISONS:
-        return _OTHERWISE
+    return _OTHERWISE if handler is None else handler(part, of)
+
+
+def _compared(part: Call, of: Estimate) -> float:
     end = _end_of(part, of)
     return _COMPARED if end is None else end[2] - end[1]
 
@@ -155,6 +155,7 @@ _CONDITIONS: Final[dict[str, Callable[[Call, Estimate], float]]] = {
     "IN": _one_of,
     "IS_NULL": _is_null,
     "IS_NOT_NULL": lambda part, of: 1 - _is_null(part, of),
+    **dict.fromkeys(_COMPARISONS, _compared),
 }
 
 
@@ -178,7 +179,7 @@ def _filter(node: l.Filter, statistics: StatisticsOf) -> Estimate | None:
     below = estimate(node.input, statistics)
     if below is None:
         return None
-    return below.with_rows(below.rows * selectivity(node.condition, below.columns, below.rows))
+    return below.with_rows(below.rows * selectivity(node.condition, below))
 
 
 def _project(node: l.Project, statistics: StatisticsOf) -> Estimate | None:
@@ -195,8 +196,9 @@ def _aggregate(node: l.Aggregate, statistics: StatisticsOf) -> Estimate | None:
         return None
     counts = [below.distinct(column) for column in node.group]
     groups = math.prod(below.rows if count is None else count for count in counts)
-    columns = (*(below.columns[column] for column in node.group), *(_UNKNOWN for _ in node.row.names))
-    return Estimate(min(groups, below.rows) if counts else 1.0, columns[: len(node.row.names)])
+    unknown = (_UNKNOWN,) * (len(node.row.names) - len(node.group))
+    columns = (*(below.columns[column] for column in node.group), *unknown)
+    return Estimate(min(groups, below.rows) if counts else 1.0, columns)
 
 
 def _sort(node: l.Sort, statistics: StatisticsOf) -> Estimate | None:

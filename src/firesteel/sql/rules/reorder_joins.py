@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -87,11 +88,14 @@ class _Group:
     parts: tuple[Expression, ...]
     written: _Tree
 
+    def table_of(self, column: int) -> int:
+        return bisect_right(self.begins, column) - 1
+
     def tables_of(self, part: Expression) -> int:
         """A bit for each table that a condition is about."""
         found = 0
         for column in references(part):
-            found |= 1 << next(n for n in range(len(self.tables)) if column < self.begins[n + 1])
+            found |= 1 << self.table_of(column)
         return found
 
 
@@ -146,16 +150,14 @@ class _Search:
         """Which share of the pairs of rows fulfils a condition. A column of which nothing is known counts as
         one whose values differ, as that of a key: joins without one are rare."""
         if not (isinstance(part, Call) and part.function == "EQUALS" and tables.bit_count() == 2):
-            return selectivity(part, of.columns, of.rows)
-        counts = []
-        for table, one in enumerate(self._estimates):
-            if tables >> table & 1:
-                begin = group.begins[table]
-                sides = [o for o in part.operands if isinstance(o, InputRef)]
-                own = [o.index - begin for o in sides if begin <= o.index < group.begins[table + 1]]
-                count = one.distinct(own[0]) if own else None
-                counts.append(max(1.0, one.rows) if count is None else count)
-        return 1 / max(counts)
+            return selectivity(part, of)
+        counts = {n: max(1.0, one.rows) for n, one in enumerate(self._estimates) if tables >> n & 1}
+        for operand in part.operands:
+            if isinstance(operand, InputRef):
+                table = group.table_of(operand.index)
+                known = self._estimates[table].distinct(operand.index - group.begins[table])
+                counts[table] = counts[table] if known is None else known
+        return 1 / max(counts.values())
 
     def rows(self, tables: int) -> float:
         """How many rows a join of these tables gives."""
