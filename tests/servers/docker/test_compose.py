@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from firesteel.cluster.client import Address, ClusterUnreachableError, RequestRefusedError, RestClient
 from tests.places import free_port
 from tests.servers.docker.engine import ROOT, Docker
-from tests.waiting import until
+from tests.servers.struck import TOKEN, Struck, submitted
 
-TOKEN = "0123456789abcdef0123456789abcdef"
 OUTPUT = "/var/lib/firesteel/output"
 COMPARE = f"""
 from pathlib import Path
@@ -43,8 +39,7 @@ class Services:
         settings = {"FIRESTEEL_IMAGE": program, "FIRESTEEL_REST_PORT": str(port)}
         file = ("-f", place / "compose.yaml", "-p", "firesteel-tests")
         self.compose = partial(docker.compose, *file, **settings)
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        self._client = RestClient(Address("127.0.0.1", port, headers=headers), patience=1)
+        self.rest = Struck(lambda: ("127.0.0.1", port))
 
     def run(self, service: str, *words: str) -> str:
         """What a command prints in the container of a service."""
@@ -54,13 +49,6 @@ class Services:
     def kill(self, service: str, process: str) -> None:
         """The container ends with the process, and Docker starts another one."""
         self.compose("exec", "-T", service, "pkill", "-KILL", process)
-
-    def asked(self, path: str) -> Any:
-        """An answer of the dispatcher; None: it does not answer, as it is not there yet."""
-        try:
-            return self._client.get(path)
-        except (ClusterUnreachableError, RequestRefusedError):
-            return None
 
 
 @pytest.fixture
@@ -75,28 +63,16 @@ def services(docker: Docker, program: str, tmp_path: Path) -> Iterator[Services]
 
 def test_a_job_whose_containers_die(services: Services) -> None:
     """The worker with its executor, then the dispatcher with the driver: the output is what it must be."""
-    until(lambda: services.asked("/v1/overview"), "the dispatcher does not answer", 60, look_s=0.2)
+    rest = services.rest
+    rest.answers()
     program = ("firesteel", "run", "-m", "dispatcher:8081", "-d", "/opt/program/main.py", OUTPUT, "60")
-    said = services.run("dispatcher", *program)
-    (job,) = re.findall(r"\b[0-9a-f]{32}\b", said)
-
-    def checkpoints() -> int:
-        found = services.asked(f"/v1/jobs/{job}/checkpoints")
-        return found["counts"]["completed"] if found else 0
-
-    def goes_on() -> None:
-        until(lambda: checkpoints() > 0, f"job {job} does not run", 120, look_s=0.2)
-        before = checkpoints()
-        until(lambda: checkpoints() > before + 2, f"job {job} does not go on", 120, look_s=0.2)
-
-    goes_on()
+    job = submitted(services.run("dispatcher", *program))
+    rest.goes_on(job)
     services.kill("spark-worker", "java")
     time.sleep(1)
-    goes_on()
+    rest.goes_on(job)
     services.kill("dispatcher", "firesteel")
     time.sleep(1)
-    goes_on()
-    until(
-        lambda: (services.asked(f"/v1/jobs/{job}") or {}).get("state") == "FINISHED", "no end", 180, look_s=1
-    )
+    rest.goes_on(job)
+    rest.finishes(job)
     assert services.run("dispatcher", "python", "-c", COMPARE).strip() == ""

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from firesteel.cluster.client import Address, ClusterUnreachableError, RequestRefusedError, RestClient
 from tests.servers.docker.engine import ROOT
 from tests.servers.kubernetes.cluster import BINARIES, Kubernetes
+from tests.servers.struck import TOKEN, Struck, submitted
 from tests.waiting import patience, until
 
 NAME: Final = "flint"
-TOKEN: Final = "0123456789abcdef0123456789abcdef"
 PROGRAM: Final = "/opt/program/main.py"
 CLAIM: Final = "shared"
 _CHART: Final = ROOT / "deploy/helm/firesteel"
@@ -57,6 +56,7 @@ class Release:
     def __init__(self, kubernetes: Kubernetes, image: str, place: Path, **values: Any) -> None:
         self._kubernetes = kubernetes
         self._file = place / "values.yaml"
+        self.rest = Struck(self._place)
         repository, tag = image.split(":")
         configuration = {"execution.checkpointing.interval": "500 ms", "spark.executor.memory": "512m"}
         self.values: dict[str, Any] = {
@@ -118,40 +118,17 @@ class Release:
 
     # ---- its REST API
 
-    def asked(self, path: str) -> Any:
-        """An answer at the address of the service; None: there is none now."""
+    def _place(self) -> tuple[str, int]:
+        """The address of the service."""
         service = json.loads(self._kubernetes.kubectl("get", "service", NAME, "-o", "json"))
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        client = RestClient(Address(service["spec"]["clusterIP"], 8081, headers=headers), patience=1)
-        try:
-            return client.get(path)
-        except (ClusterUnreachableError, RequestRefusedError):
-            return None
+        return service["spec"]["clusterIP"], 8081
 
     def submit(self, output: str, rate: int) -> str:
         """The id of the job of the tests, on a session cluster."""
-        until(lambda: self.asked("/v1/overview"), lambda: self.said("session"), 180, look_s=0.5)
+        self.rest.answers(partial(self.said, "session"))
         (pod, *_) = self.pods("session")
         command = ("firesteel", "run", "-m", f"{NAME}:8081", "-d", PROGRAM, output, str(rate))
-        said = self.run(pod, *command, container="dispatcher")
-        (job,) = re.findall(r"\b[0-9a-f]{32}\b", said)
-        return str(job)
-
-    def checkpoints(self, job: str) -> int:
-        found = self.asked(f"/v1/jobs/{job}/checkpoints")
-        return found["counts"]["completed"] if found else 0
-
-    def goes_on(self, job: str) -> None:
-        """Wait until the job completes checkpoints, and more of them."""
-        until(lambda: self.checkpoints(job), f"job {job} does not run", 180, look_s=0.3)
-        before = self.checkpoints(job)
-        until(lambda: self.checkpoints(job) > before + 1, f"job {job} does not go on", 120, look_s=0.3)
-
-    def finishes(self, job: str) -> None:
-        def state() -> Any:
-            return (self.asked(f"/v1/jobs/{job}") or {}).get("state")
-
-        until(lambda: state() == "FINISHED", lambda: f"job {job} is {state()}", 300, look_s=1)
+        return submitted(self.run(pod, *command, container="dispatcher"))
 
 
 @contextmanager

@@ -60,15 +60,15 @@ class Run:
     """One run. ``strikes``: how many it has had."""
 
     def __init__(self, kubernetes: Kubernetes, image: str, seed: int, shared: Path, place: Path) -> None:
-        self._kubernetes = kubernetes
-        self._image = image
+        self.kubernetes = kubernetes
+        self.image = image
         self._place = place
         self._shared = shared
         self.chance = random.Random(seed)
         self.strikes = 0
 
     def release(self, **values: Any) -> Release:
-        return Release(self._kubernetes, self._image, self._place, **values)
+        return Release(self.kubernetes, self.image, self._place, **values)
 
     def after_a_while(self, strike: Callable[[], None]) -> None:
         time.sleep(self.chance.uniform(0, 6))
@@ -83,11 +83,11 @@ def _session(run: Run, release: Release, component: str) -> str:
     """A session cluster whose executor dies, and then its dispatcher."""
     with installed(release):
         number = release.submit(_OUTPUT, _RATE)
-        release.goes_on(number)
+        release.rest.goes_on(number)
         for struck in (component, "session"):
             run.after_a_while(lambda struck=struck: release.strike(run.chance.choice(release.pods(struck))))
-            release.goes_on(number)
-        release.finishes(number)
+            release.rest.goes_on(number)
+        release.rest.finishes(number)
         return run.differences()
 
 
@@ -108,7 +108,7 @@ def a_leader(run: Run) -> str:
     release = run.release(spark=_EXECUTORS, dispatcher={"replicas": 2})
 
     def holder() -> str:
-        (lease,) = run._kubernetes.get("lease", "--field-selector", f"metadata.name={NAME}-leader")
+        (lease,) = run.kubernetes.get("lease", "--field-selector", f"metadata.name={NAME}-leader")
         return str(lease["spec"]["holderIdentity"])
 
     def leader() -> str:
@@ -118,11 +118,11 @@ def a_leader(run: Run) -> str:
     with installed(release):
         number = release.submit(_OUTPUT, _RATE)
         for _ in range(2):
-            release.goes_on(number)
+            release.rest.goes_on(number)
             led = holder()
             run.after_a_while(lambda: release.strike(leader()))
             until(lambda led=led: holder() != led, "nobody leads", 60, look_s=0.2)
-        release.finishes(number)
+        release.rest.finishes(number)
         return run.differences()
 
 
@@ -131,16 +131,16 @@ def _application(run: Run, spark: dict[str, Any], strike: Callable[[Release], No
     release = run.release(mode="application", application=application, spark=spark)
 
     def succeeded() -> bool:
-        jobs = run._kubernetes.get("jobs")
+        jobs = run.kubernetes.get("jobs")
         return any(found["status"].get("succeeded") for found in jobs)
 
     def number() -> str:
-        found = release.asked("/v1/jobs") or {"jobs": []}
+        found = release.rest.asked("/v1/jobs") or {"jobs": []}
         return next((entry["id"] for entry in found["jobs"]), "")
 
     with installed(release):
         known = until(number, lambda: release.said("application"), 180, look_s=0.5)
-        release.goes_on(known)
+        release.rest.goes_on(known)
         run.after_a_while(lambda: strike(release))
         until(lambda: number() == known, lambda: release.said("application"), 180, look_s=0.5)
         until(succeeded, lambda: release.said("application"), 300, look_s=1)
@@ -178,10 +178,10 @@ def spark_submit(run: Run) -> str:
     """Spark's own cluster mode: it starts the driver as a pod, of our image, and that its executors.
 
     Who submits may do all: Spark makes a service of the driver. The driver's account has the chart's role."""
-    kubernetes = run._kubernetes
+    kubernetes = run.kubernetes
     release = run.release(spark=_EXECUTORS)
     with installed(release):
-        until(lambda: release.asked("/v1/overview"), lambda: release.said("session"), 180, look_s=0.5)
+        release.rest.answers(partial(release.said, "session"))
         # The chart's own account gives its token to the chart's pods only.
         for words in (
             ("serviceaccount", _SUBMITTED),
@@ -196,7 +196,7 @@ def spark_submit(run: Run) -> str:
             "spark.kubernetes.executor.request.cores": "50m",
             "spark.kubernetes.authenticate.driver.serviceAccountName": _SUBMITTED,
             f"spark.kubernetes.driver.{label}/component": _SUBMITTED,
-            "spark.kubernetes.container.image": run._image,
+            "spark.kubernetes.container.image": run.image,
             **{
                 f"spark.kubernetes.{role}.{volume}.{key}": value
                 for role in ("driver", "executor")
