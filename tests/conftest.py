@@ -26,7 +26,9 @@ settings.load_profile("tests")
 
 
 def pytest_configure() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup programs that tests start would ignore it, too
+    # Under nohup, or in the background of a script, programs that tests start would ignore them, too.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish() -> None:

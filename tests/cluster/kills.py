@@ -268,7 +268,7 @@ STRIKES: Final[dict[str, Callable[[Run], str]]] = {
     "after the job is on disk": _around("after add"),
     "while the job runs": _running,
     "while a savepoint is written": _asked("savepoints", 60),
-    "while the job is stopped": _asked("stop", 120),
+    "while the job is stopped": _asked("stop", 250),
     "when the job was cancelled": _cancelled,
     "before the job is archived": _around("before archive"),
     "after the job is archived": _around("after archive"),

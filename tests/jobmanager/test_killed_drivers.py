@@ -96,6 +96,21 @@ def test_a_driver_killed_at_a_point_loses_and_doubles_nothing(
     assert not list((tmp_path / "checkpoints").rglob(METADATA)), "a job that has finished leaves nothing"
 
 
+@pytest.mark.parametrize(
+    "point", ["after the manifest", "before the end", "after the end, before it is recorded"]
+)
+@pytest.mark.row("S-SINK-01", "S-SAVE-05")
+def test_a_driver_killed_while_its_job_is_stopped_loses_and_doubles_nothing(
+    tmp_path: Path, point: str, expected: list[str]
+) -> None:
+    """Nobody knows that it was stopped: who goes on with it goes on from the last checkpoint, with sinks that
+    have made visible all that they had, perhaps."""
+    assert run(tmp_path, point, "1", str(tmp_path / "savepoints")) == -signal.SIGKILL, "the point was passed"
+    assert run(tmp_path) == 0
+    assert output(tmp_path) == expected
+    assert in_database(tmp_path) == records(expected)
+
+
 def test_a_driver_killed_again_and_again(tmp_path: Path, expected: list[str]) -> None:
     """At random points, the seed of which is in the name of the failure."""
     seed = seed_of("again and again")

@@ -137,9 +137,13 @@ class SinkCommits:
         self._call(self.committer.recover, (*self._ready, *self._fresh), ())
 
     def finish(self) -> None:
-        """The job has ended normally. Nobody comes after it who would look for what lost tasks have left."""
+        """The job ends normally. Nobody comes after it who would look for what lost tasks have left."""
         self._call(self.committer.finish)
         self.look_for_leftovers()
+
+    def clean_up(self) -> None:
+        """That it has ended is recorded."""
+        self._call(self.committer.clean_up)
 
     def _commit(self, requests: Sequence[CommitRequest]) -> bool:
         """False: the job was cancelled before all of it was done."""

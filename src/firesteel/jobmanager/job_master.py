@@ -465,7 +465,7 @@ class JobMaster:
 
     def _close(self, outcome: JobOutcome) -> None:
         clean_up = partial(self._clean_up, outcome)
-        self._close_all([*self._course.run.sources.closing, *self._sinks.closing, clean_up])
+        self._close_all([*self._course.run.sources.closing, clean_up, *self._sinks.closing])
 
     def _clean_up(self, outcome: JobOutcome) -> None:
         name, status = self._graph.name, outcome.status
@@ -477,6 +477,8 @@ class JobMaster:
             return
         if kept and status is not JobStatus.SUSPENDED:  # then what is there is another driver's
             self._course.run.state.release()  # what outlives the job are its checkpoints
+        if status is JobStatus.FINISHED:
+            self._close_all(self._sinks.cleaning_up)
 
     def _close_all(self, closing: list[Callable[[], None]]) -> None:
         for close in closing:

@@ -62,6 +62,11 @@ class JobSinks:
     def closing(self) -> list[Callable[[], None]]:
         return [sink.committer.close for sink in self._sinks.values()]
 
+    @property
+    def cleaning_up(self) -> list[Callable[[], None]]:
+        """What is left to do when it is recorded that the job has ended normally."""
+        return [sink.clean_up for sink in self._sinks.values()]
+
     def epoch_done(self, acks: Sequence[Ack], epoch: int, now_ms: int) -> None:
         """The epoch is committed: take its committables, and make those visible that wait for nothing
         else."""
@@ -118,7 +123,7 @@ class JobSinks:
             sink.look_for_leftovers()
 
     def finish(self, now_ms: int) -> None:
-        """The job has ended normally."""
+        """The job ends normally."""
         self._now_ms = now_ms
         for sink in self._sinks.values():
             sink.finish()

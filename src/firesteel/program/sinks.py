@@ -329,7 +329,13 @@ class Committer(ABC):
         """Go on from ``snapshot``; called before ``open``."""
 
     def finish(self) -> None:
-        """The job has ended normally: make visible what is still staged."""
+        """The job ends normally: make visible what is still staged. Nobody has recorded that yet. A driver
+        that dies now is followed by one that goes back to the last checkpoint, and a job that was stopped
+        with a savepoint then has more to write: what ``restore`` and ``open`` need must stay."""
+
+    def clean_up(self) -> None:
+        """That the job has ended normally is recorded, nobody goes on with it: remove what only such a driver
+        would need. A driver that dies before this leaves it there."""
 
     def close(self) -> None:
         """Let go of what is open. Called once, however the job ended."""

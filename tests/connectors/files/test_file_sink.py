@@ -416,6 +416,27 @@ def test_a_crash_while_the_hidden_directory_is_removed(
     assert hidden(root) == []
 
 
+@pytest.mark.row("S-SINK-01", "S-SAVE-05")
+def test_a_driver_dies_when_a_job_that_is_stopped_has_made_all_visible(
+    base: tuple[str, Path], tmp_path: Path
+) -> None:
+    """The next one goes on from the last checkpoint, and has more to write: to other files."""
+    path, root = base
+    sink = sink_to(path)
+    run = SinkRun(sink, tmp_path)
+    first = run.stage(1, ["a"])
+    run.commit(first)
+    assert run.committer is not None
+    run.committer.finish()
+    assert records_in(root) == ["a"]
+    again = SinkRun(sink, tmp_path)
+    again.commit(first)
+    again.commit(again.stage(2, ["b"]))
+    again.finish()
+    assert records_in(root) == ["a", "b"]
+    assert hidden(root) == []
+
+
 def test_what_a_crash_appended_is_cut_off(tmp_path: Path) -> None:
     base = tmp_path / "out"
     sink = sink_to(base)

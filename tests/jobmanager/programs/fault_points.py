@@ -26,6 +26,7 @@ POINTS: dict[str, KillPoint] = {
     "in the commit, before a file appears": KillPoint(_part_store.LocalParts, "publish", True),
     "after the commit": KillPoint(JobSinks, "checkpoint_done", False),
     "before the end": KillPoint(JobSinks, "finish", True),
+    "after the end, before it is recorded": KillPoint(JobSinks, "finish", False),
     "in a transaction of the commit": KillPoint(SqliteSink, "before_each_commit", True),
     "between two transactions of the commit": KillPoint(SqliteSink, "commit", False),
     "in the recovery of the sink": KillPoint(SqliteSink, "finish_recovering_context", False),

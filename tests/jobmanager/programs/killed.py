@@ -1,9 +1,10 @@
 """A job with keyed state, timers, windows, a FileSink and a two-phase SQLite sink each, whose driver kills
 itself at a given point.
 
-    killed.py CHECKPOINTS OUTPUT [POINT COUNT]
+    killed.py CHECKPOINTS OUTPUT [POINT COUNT [SAVEPOINTS]]
 
-The point is passed for the COUNT-th time when SIGKILL comes. Without one the job runs to its end.
+The point is passed for the COUNT-th time when SIGKILL comes. Without one the job runs to its end. With a
+directory for savepoints it is stopped with one when it has begun its files.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from firesteel.common import Encoder, Types, WatermarkStrategy
@@ -23,6 +25,7 @@ from tests.jobmanager.programs.fault_points import die_at
 from tests.jobmanager.programs.sqlite_sink import SqliteSink
 from tests.jobmanager.test_recovery import every_epoch
 from tests.runtime.support import SplitsSource, local_platform
+from tests.waiting import until
 
 
 class ByKey(BucketAssigner):
@@ -49,7 +52,7 @@ class Numbers(KeyedProcessFunction):
         yield ctx.get_current_key(), -self.count.value()
 
 
-def main(checkpoints: str, output: str) -> None:
+def main(checkpoints: str, output: str, savepoints: str | None = None) -> None:
     env = every_epoch(None, 2, **{
         "execution.checkpointing.dir": checkpoints,
         "execution.checkpointing.num-retained": "2",
@@ -78,11 +81,15 @@ def main(checkpoints: str, output: str) -> None:
         text = stream.map(str, Types.STRING()).uid(f"text-{name}")
         text.sink_to(sink.build()).uid(name)
         text.add_sink(SqliteSink(f"{output}/.{name}.db", name)).uid(f"sqlite-{name}")
-    env.execute("killed")
+    job = env.execute_async("killed")
+    if savepoints is not None:
+        until(lambda: list(Path(output, "numbered").rglob("*part-*")))
+        job.stop_with_savepoint(False, savepoints).result()
+    job.get_job_execution_result().result()
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 3:
         die_at(sys.argv[3], int(sys.argv[4]))
     with local_platform():
-        main(sys.argv[1], sys.argv[2])
+        main(*sys.argv[1:3], *sys.argv[5:])

@@ -127,6 +127,11 @@ class PartFileCommitter(Committer):
     def finish(self) -> None:
         for ledger in map(self._ledger, self._stagings):
             ledger.save(None, self._now_ms(), ended=True)
+
+    def clean_up(self) -> None:
+        """The journals go last of all: without its counters a driver that goes on would give its part files
+        the names of those that are there."""
+        for ledger in map(self._ledger, self._stagings):
             ledger.remove()
 
 

@@ -141,3 +141,6 @@ class _Overwriting(Committer):
         if self._sink.overwrite_all:
             self._remove("")
         self._inner.finish()
+
+    def clean_up(self) -> None:
+        self._inner.clean_up()

@@ -130,8 +130,10 @@ class SinkRun:
         return committer
 
     def finish(self) -> None:
+        """The job ends normally, and that is recorded."""
         if self.committer is not None:
             self.committer.finish()
+            self.committer.clean_up()
             self.committer.close()
 
 
