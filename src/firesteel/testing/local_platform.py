@@ -76,6 +76,8 @@ class LocalEngine:
 
     def cancel(self) -> None: ...
 
+    def close(self) -> None: ...
+
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         self.parts_done += parts
         shipped = cloudpickle.dumps(work, 5)  # a task has a copy of its own

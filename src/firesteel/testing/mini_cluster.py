@@ -139,17 +139,12 @@ class MiniCluster:
 
 @contextmanager
 def _here(processes: int) -> Iterator[LocalPlatform]:
-    engines: list[AlternatingEngine] = []
-
-    def engine() -> AlternatingEngine:
-        engines.append(AlternatingEngine(processes))
-        return engines[-1]
-
+    platform = LocalPlatform(lambda: AlternatingEngine(processes))
     try:
-        yield LocalPlatform(engine)
+        yield platform
     finally:
-        for each in engines:
-            each.close()
+        for engine in platform.engines:
+            engine.close()
 
 
 @contextmanager
