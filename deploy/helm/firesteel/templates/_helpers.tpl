@@ -136,16 +136,25 @@ spec:
       env: {{- toYaml . | nindent 8 }}
       {{- end }}
       volumeMounts:
-        - {name: shared, mountPath: /shared}
-        {{- with .Values.volumeMounts }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- include "firesteel.mounts" . | nindent 8 }}
   volumes:
-    - name: shared
-      persistentVolumeClaim: {claimName: {{ include "firesteel.claim" . }}}
-    {{- with .Values.volumes }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "firesteel.volumes" . | nindent 4 }}
+{{- end }}
+
+{{/* What all that run tasks or a driver share, and what the user adds. */}}
+{{- define "firesteel.mounts" -}}
+- {name: shared, mountPath: /shared}
+{{- with .Values.volumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "firesteel.volumes" -}}
+- name: shared
+  persistentVolumeClaim: {claimName: {{ include "firesteel.claim" . }}}
+{{- with .Values.volumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* What all containers have. */}}
@@ -177,11 +186,7 @@ volumes:
     secret: {secretName: {{ .Values.auth.secret | default (printf "%s-auth" (include "firesteel.name" .)) }}}
   - name: tokens
     emptyDir: {medium: Memory}
-  - name: shared
-    persistentVolumeClaim: {claimName: {{ include "firesteel.claim" . }}}
-  {{- with .Values.volumes }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "firesteel.volumes" . | nindent 2 }}
 {{- end }}
 
 {{/* What the container of a driver has. Executors connect to the address of its pod. */}}
@@ -203,10 +208,7 @@ env:
 volumeMounts:
   - {name: config, mountPath: /etc/firesteel, readOnly: true}
   - {name: tokens, mountPath: /run/firesteel}
-  - {name: shared, mountPath: /shared}
-  {{- with .Values.volumeMounts }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "firesteel.mounts" . | nindent 2 }}
 {{- end }}
 
 {{/* What only the pod itself knows. Executors that Kubernetes starts belong to the pod of the driver, and go with it. */}}
