@@ -95,8 +95,7 @@ def _gathered(
     query += f" WHERE {' AND '.join(wanted)}" if wanted else ""
     query += f" GROUP BY {', '.join(keys)}" if keys else ""
     with env.execute_sql(query).collect() as rows:
-        for row in list(rows):
-            values = list(row)
+        for values in map(list, list(rows)):
             which = dict(zip(partition, map(str, values), strict=False)) if keys else None
             yield which, _statistics(columns, values[len(keys) :])
 

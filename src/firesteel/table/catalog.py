@@ -319,8 +319,7 @@ class Catalog:
     ) -> TableStatistics | None:
         if not isinstance(self._catalog, KeepsStatistics):
             return None
-        spec = None if partition is None else dict(partition.get_partition_spec())
-        return self._catalog.get_statistics(*_parts(table), spec)
+        return self._catalog.get_statistics(*_parts(table), _spec(partition))
 
     def _say(
         self,
@@ -343,10 +342,13 @@ class Catalog:
                     f"The statistics of the column {name} are a {type(found).__name__}.",
                     hint="give a firesteel.table.catalog.ColumnStatistics",
                 )
-        spec = None if partition is None else dict(partition.get_partition_spec())
-        before = self._catalog.get_statistics(*_parts(table), spec) or TableStatistics(-1)
+        before = self._known(table, partition) or TableStatistics(-1)
         made = TableStatistics(before.rows if rows is None else rows, {**before.columns, **(columns or {})})
-        self._catalog.set_statistics(*_parts(table), made, spec)
+        self._catalog.set_statistics(*_parts(table), made, _spec(partition))
+
+
+def _spec(partition: CatalogPartitionSpec | None) -> dict[str, str] | None:
+    return None if partition is None else dict(partition.get_partition_spec())
 
 
 def _of_table(known: TableStatistics | None) -> CatalogTableStatistics:

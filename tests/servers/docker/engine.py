@@ -20,6 +20,7 @@ from tests.waiting import patience, until
 ROOT: Final = Path(__file__).parents[3]
 BASE: Final = "python:3.11-slim-bookworm"
 IMAGE: Final = "firesteel-tests"
+_EXTRAS: Final = "server,kubernetes"
 _PLAIN: Final = "debian:bookworm-slim"
 _MIRROR: Final = "http://deb.debian.org/debian"
 _CERTIFICATES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -143,7 +144,7 @@ class Docker:
 
     # ---- images
 
-    def build(self, *, extras: str = "server,kubernetes") -> str:
+    def build(self) -> str:
         """The image that deploy/docker/Dockerfile makes of this version, and its name."""
         if not self.has(BASE) and not self._pulls(BASE):
             self._build_base()
@@ -152,7 +153,7 @@ class Docker:
         subprocess.run(pip, check=True, capture_output=True)
         file = ROOT / "deploy/docker/Dockerfile"
         name = f"{IMAGE}:{__version__}"
-        self("build", "-f", file, "-t", name, "--build-arg", f"EXTRAS={extras}", dist, seconds=600)
+        self("build", "-f", file, "-t", name, "--build-arg", f"EXTRAS={_EXTRAS}", dist, seconds=600)
         return name
 
     def _pulls(self, image: str) -> bool:

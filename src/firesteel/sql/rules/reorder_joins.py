@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeGuard
 
 from firesteel.sql import logical as l
 from firesteel.sql.expressions import Call, Expression, InputRef, references, shift
@@ -44,7 +44,7 @@ def reorder_joins(plan: l.Node, statistics: StatisticsOf, most_bushy: int) -> l.
     return visit(plan)
 
 
-def _is_inner(node: l.Node) -> bool:
+def _is_inner(node: l.Node) -> TypeGuard[l.Join]:
     return (
         isinstance(node, l.Join)
         and node.kind == "INNER"
@@ -55,9 +55,8 @@ def _is_inner(node: l.Node) -> bool:
 
 
 def _reordered(
-    top: l.Node, visit: Callable[[l.Node], l.Node], statistics: StatisticsOf, most_bushy: int
+    top: l.Join, visit: Callable[[l.Node], l.Node], statistics: StatisticsOf, most_bushy: int
 ) -> l.Node | None:
-    assert isinstance(top, l.Join)
     group = _group_of(top)
     if len(group.tables) < 3 or _joins_times(group):
         return None
@@ -110,7 +109,6 @@ def _group_of(top: l.Join) -> _Group:
             tables.append(node)
             begins.append(begin + len(node.row.fields))
             return len(tables) - 1
-        assert isinstance(node, l.Join)
         left = add(node.left)
         right = add(node.right)
         parts.extend(shift(part, lambda i: i + begin) for part in conjuncts(node.condition))
