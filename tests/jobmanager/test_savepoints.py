@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from firesteel.cli import main
-from firesteel.common.errors import JobExecutionError, StateError
+from firesteel.common.errors import CommitError, JobExecutionError, StateError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
@@ -29,7 +29,9 @@ from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, 
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmanager.checkpoints import savepoints
 from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
-from firesteel.jobmanager.checkpoints.storage import load_manifest, read_manifest
+from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, load_manifest, read_manifest
+from firesteel.jobmanager.requests import SavepointRequest
+from firesteel.jobmanager.sinks import JobSinks
 from firesteel.monitoring.values import job_values
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.state.line import EMPTY
@@ -47,8 +49,9 @@ from tests.jobmanager.checkpoint_support import (
     env_with,
     submit,
 )
+from tests.jobmanager.test_recovery import FIXED
 from tests.runtime.support import At, LiveSource, Probe, SteppedClock, feed, feeds, punctuated
-from tests.waiting import patience
+from tests.waiting import patience, until
 
 S = JobStatus
 
@@ -71,8 +74,6 @@ class Job:
         self.clock.tick()
 
     def ask(self, directory: Path, **how: bool) -> str:
-        from firesteel.jobmanager.requests import SavepointRequest
-
         result = self.running.savepoint(SavepointRequest(str(directory), **how))
         return result.result(patience(20))
 
@@ -507,8 +508,6 @@ def operator_lists(path: str) -> tuple[Counter[Any], list[Any]]:
 
 
 def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None:
-    from firesteel.jobmanager.requests import SavepointRequest
-
     job = Job(counts)
     with pytest.raises(Exception, match="directory"):
         job.running.savepoint(SavepointRequest(None)).result(patience(10))
@@ -516,6 +515,59 @@ def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None
     job.end()
     with pytest.raises(JobExecutionError, match="ended"):
         job.ask(tmp_path)
+
+
+@pytest.mark.parametrize("drain", [False, True])
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.row("S-SAVE-05")
+def test_who_stops_a_job_hears_that_its_sinks_failed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: bool, drain: bool
+) -> None:
+    """The savepoint is there, and the job has not ended with it: it goes on, unless its input has ended."""
+    how = FIXED if restarts else {"restart-strategy.type": "none"}
+    job = Job(counts, **{DIRECTORY: str(tmp_path / "checkpoints"), INTERVAL: "1 h", **how})
+    job.give("s", At(1, "a", 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(JobSinks, "finish", raising(CommitError("the target is away")))
+        with pytest.raises(JobExecutionError, match="was not stopped with a savepoint") as told:
+            job.ask(tmp_path, stop=True, drain=drain)
+    (path,) = tmp_path.glob("savepoint-*")
+    assert str(path) in str(told.value)
+    assert ("is restarted" if restarts else "it is FAILED: the target is away") in str(told.value)
+    if restarts:
+        job.clock.advance(100)
+    if restarts and not drain:
+        until(lambda: job.running.status is S.RUNNING)
+        job.stop(tmp_path)
+    assert job.running.wait(patience(10))
+    assert job.running.status is (S.FINISHED if restarts else S.FAILED)
+
+
+def raising(error: Exception) -> Any:
+    def raises(*arguments: Any) -> None:
+        raise error
+
+    return raises
+
+
+@pytest.mark.row("S-SAVE-01")
+def test_who_stops_a_job_hears_of_it_when_its_end_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a driver that dies at this moment is followed by one that goes on with the job."""
+    job = Job(counts, **{DIRECTORY: str(tmp_path / "checkpoints"), INTERVAL: "1 h"})
+    job.give("s", At(1, "a", 1))
+    inner, told = CheckpointDirectory.dispose, []
+
+    def dispose(directory: CheckpointDirectory, result: bytes) -> None:
+        told.append(stop.result.done())
+        inner(directory, result)
+
+    monkeypatch.setattr(CheckpointDirectory, "dispose", dispose)
+    stop = SavepointRequest(str(tmp_path), stop=True)
+    job.running.savepoint(stop)
+    assert Path(stop.result.result(patience(20))).parent == tmp_path
+    assert told == [False]
 
 
 @pytest.mark.row("S-SAVE-01")

@@ -36,7 +36,7 @@ from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import JobOptions, dirty_bytes
 from firesteel.jobmanager.pacing import Pacer
 from firesteel.jobmanager.real_time import RealTimeMover
-from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest, refusal
+from firesteel.jobmanager.requests import JobOutcome, Mailbox, refusal
 from firesteel.jobmanager.rescaler import Rescaler
 from firesteel.jobmanager.restarts import may_pass
 from firesteel.jobmanager.run import CutInfo, JobRun
@@ -249,6 +249,8 @@ class JobMaster:
                 self._observer.ended(ended_ms)
                 self._looks.end()
                 self._close(outcome)
+                finished = outcome.status is JobStatus.FINISHED
+                self._requests.end(None if finished else f"it is {outcome.status.name}: {error}")
             finally:
                 self._mailbox.close(outcome)
         return outcome
@@ -283,14 +285,13 @@ class JobMaster:
             self._checkpoints.begin(self._clock.now_ms())
         while not self._cancelled.is_set():
             self._mailbox.news.clear()
-            stopped = self._requests.serve()
-            if stopped is not None:
-                self._finish(stopped)
+            if self._requests.serve():
+                self._finish()
                 return
             if self._course.run.state.has_ended:
                 if self._has_saved_the_rest():
                     self._tell_the_rest()
-                    self._finish(self._requests.last_wish)
+                    self._finish()
                     return
                 self._sleep_until(self._checkpoints.due_ms or 0)
                 continue
@@ -313,11 +314,9 @@ class JobMaster:
             self._observer.recovery("processing resumed", f"epoch {self._course.epoch}")
             self._observer.publish()
 
-    def _finish(self, request: SavepointRequest | None) -> None:
+    def _finish(self) -> None:
         self._sinks.finish(self._clock.now_ms())
         self._observer.enter(JobStatus.FINISHED)
-        if request is not None and request.path is not None:
-            request.done(request.path)
 
     def _await_restart(self, error: Exception) -> None:
         """Wait until the job may be tried again; raise ``error`` when the restart strategy says no."""
@@ -474,6 +473,8 @@ class JobMaster:
             kept = self._checkpoints.job_ended(status, result)
         except (SupersededError, OSError) as e:
             log.warning("nothing of the job is removed: %s", e)
+            if isinstance(e, SupersededError):
+                self._requests.end("another driver goes on with it")
             return
         if kept and status is not JobStatus.SUSPENDED:  # then what is there is another driver's
             self._course.run.state.release()  # what outlives the job are its checkpoints

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
+from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.jobmanager.looks import Looks
 from firesteel.jobmanager.observer import JobObserver
@@ -29,7 +30,7 @@ class RequestServer:
     :param looks: takes requests for looks at its state, and answers them later.
     :param drain: makes the sources of the job end.
     :param rescale: takes a request for another parallelism, and answers it later.
-    :ivar last_wish: the savepoint that a job ends with that is drained; None: it is not drained.
+    :ivar last_wish: the savepoint that the job ends with, which is answered when that has come to pass.
     """
 
     def __init__(
@@ -53,14 +54,14 @@ class RequestServer:
         self._drain = drain
         self._rescale = rescale
 
-    def serve(self) -> SavepointRequest | None:
-        """Do what was asked for; the savepoint that the job ends with, if there is one."""
+    def serve(self) -> bool:
+        """Do what was asked for; whether the job has to end now."""
         self._looks.settle()
         while (request := self._take()) is not None:
             match request:
                 case SavepointRequest():
                     if self._saves_and_stops(request):
-                        return request
+                        return True
                 case CheckpointRequest():
                     self._snapshots.checkpoint_for(request)
                 case AccumulatorsRequest():
@@ -73,13 +74,11 @@ class RequestServer:
                     raise AssertionError("the mailbox keeps it until the job has ended")
                 case _:
                     assert_never(request)
-        return None
+        return False
 
     def serve_without_snapshots(self, why: str) -> None:
         """There is nothing to take a snapshot of now, and ``why``."""
-        if self.last_wish is not None:
-            self.last_wish.failed(refusal(self.last_wish.name, self._job_id, why))
-            self.last_wish = None
+        self.end(why)
         while (request := self._take()) is not None:
             if isinstance(request, AccumulatorsRequest):
                 request.give(self._accumulators())
@@ -87,6 +86,25 @@ class RequestServer:
                 self._rescale(request)  # with the next attempt
             else:
                 request.failed(refusal(request.name, self._job_id, why))
+
+    def end(self, why: str | None) -> None:
+        """Who has stopped the job hears that it has stopped.
+
+        :param why: it has not, because of this; None: it has, and that is recorded.
+        """
+        wish, self.last_wish = self.last_wish, None
+        if wish is None:
+            return
+        path = wish.path
+        if why is None and path is not None:
+            wish.done(path)
+            return
+        error = JobExecutionError(
+            f"Job {self._job_id} was not stopped with a savepoint: {why or 'it has ended'}",
+            detail=None if path is None else f"the savepoint was written before that: {path}",
+            job_id=str(self._job_id),
+        )
+        wish.failed(error)
 
     def _take(self) -> AnyRequest | None:
         request = self._mailbox.take()
@@ -104,5 +122,7 @@ class RequestServer:
             self._drain()
         else:
             self._snapshots.savepoint_for(request)
-            return request.stop and request.path is not None
+            if request.stop and request.path is not None:
+                self.last_wish = request
+                return True
         return False
