@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, load_manifest, read_manifest
 from firesteel.jobmanager.requests import SavepointRequest
 from firesteel.jobmanager.sinks import JobSinks
+from firesteel.jobmanager.snapshots import Snapshots
 from firesteel.monitoring.values import job_values
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.state.line import EMPTY
@@ -541,6 +543,25 @@ def test_who_stops_a_job_hears_that_its_sinks_failed_at_the_end(
         job.stop(tmp_path)
     assert job.running.wait(patience(10))
     assert job.running.status is (S.FINISHED if restarts else S.FAILED)
+
+
+@pytest.mark.row("S-SAVE-05")
+def test_who_drains_a_job_that_is_cancelled_meanwhile_hears_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = threading.Event()
+
+    def fails(snapshots: Snapshots) -> bool:
+        tried.set()
+        return False
+
+    monkeypatch.setattr(Snapshots, "checkpoint", fails)  # the last one, without which it does not end
+    job = Job(counts, **{DIRECTORY: str(tmp_path / "checkpoints"), INTERVAL: "1 h"})
+    stop = job.running.savepoint(SavepointRequest(str(tmp_path), stop=True, drain=True))
+    assert tried.wait(patience(10))
+    job.end()
+    with pytest.raises(JobExecutionError, match=r"not stopped with a savepoint: it is CANCELED$"):
+        stop.result(patience(10))
 
 
 def raising(error: Exception) -> Any:

@@ -27,21 +27,21 @@ class Struck:
         except (ClusterUnreachableError, RequestRefusedError):
             return None
 
-    def answers(self, said: Callable[[], str] = str) -> None:
+    def answers(self, said: Callable[[], str] = str, seconds: float = 60) -> None:
         """Wait until it does. *said*: why it may not."""
-        until(lambda: self.asked("/v1/overview"), lambda: f"no answer: {said()}", 180, look_s=0.3)
+        until(lambda: self.asked("/v1/overview"), lambda: f"no answer: {said()}", seconds, look_s=0.3)
 
     def goes_on(self, job: str) -> None:
         """Wait until the job completes checkpoints, and more of them."""
-        until(lambda: self._checkpoints(job), f"job {job} does not run", 180, look_s=0.3)
+        until(lambda: self._checkpoints(job), f"job {job} does not run", 120, look_s=0.3)
         before = self._checkpoints(job)
-        until(lambda: self._checkpoints(job) > before + 1, f"job {job} does not go on", 120, look_s=0.3)
+        until(lambda: self._checkpoints(job) > before + 2, f"job {job} does not go on", 120, look_s=0.3)
 
     def finishes(self, job: str) -> None:
         def state() -> Any:
             return (self.asked(f"/v1/jobs/{job}") or {}).get("state")
 
-        until(lambda: state() == "FINISHED", lambda: f"job {job} is {state()}", 300, look_s=1)
+        until(lambda: state() == "FINISHED", lambda: f"job {job} is {state()}", 180, look_s=1)
 
     def _checkpoints(self, job: str) -> int:
         found = self.asked(f"/v1/jobs/{job}/checkpoints")

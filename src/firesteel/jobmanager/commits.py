@@ -141,10 +141,6 @@ class SinkCommits:
         self._call(self.committer.finish)
         self.look_for_leftovers()
 
-    def clean_up(self) -> None:
-        """That it has ended is recorded."""
-        self._call(self.committer.clean_up)
-
     def _commit(self, requests: Sequence[CommitRequest]) -> bool:
         """False: the job was cancelled before all of it was done."""
         while True:

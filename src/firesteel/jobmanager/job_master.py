@@ -249,8 +249,7 @@ class JobMaster:
                 self._observer.ended(ended_ms)
                 self._looks.end()
                 self._close(outcome)
-                finished = outcome.status is JobStatus.FINISHED
-                self._requests.end(None if finished else f"it is {outcome.status.name}: {error}")
+                self._requests.end(_why_not_finished(outcome))
             finally:
                 self._mailbox.close(outcome)
         return outcome
@@ -501,6 +500,12 @@ class _Moving:
 
     def go_on(self, layout: Layout, run: JobRun) -> None:
         self._job._go_on(layout, run)
+
+
+def _why_not_finished(outcome: JobOutcome) -> str | None:
+    if outcome.status is JobStatus.FINISHED:
+        return None
+    return f"it is {outcome.status.name}" + ("" if outcome.error is None else f": {outcome.error}")
 
 
 def _accumulated(beginning: Beginning) -> Accumulated:

@@ -96,15 +96,15 @@ class RequestServer:
         if wish is None:
             return
         path = wish.path
-        if why is None and path is not None:
+        if why is not None:
+            error = JobExecutionError(
+                f"Job {self._job_id} was not stopped with a savepoint: {why}",
+                detail=None if path is None else f"the savepoint was written before that: {path}",
+                job_id=str(self._job_id),
+            )
+            wish.failed(error)
+        elif path is not None:  # else it could not be written, and that was the answer
             wish.done(path)
-            return
-        error = JobExecutionError(
-            f"Job {self._job_id} was not stopped with a savepoint: {why or 'it has ended'}",
-            detail=None if path is None else f"the savepoint was written before that: {path}",
-            job_id=str(self._job_id),
-        )
-        wish.failed(error)
 
     def _take(self) -> AnyRequest | None:
         request = self._mailbox.take()

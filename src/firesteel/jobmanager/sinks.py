@@ -65,7 +65,7 @@ class JobSinks:
     @property
     def cleaning_up(self) -> list[Callable[[], None]]:
         """What is left to do when it is recorded that the job has ended normally."""
-        return [sink.clean_up for sink in self._sinks.values()]
+        return [sink.committer.clean_up for sink in self._sinks.values()]
 
     def epoch_done(self, acks: Sequence[Ack], epoch: int, now_ms: int) -> None:
         """The epoch is committed: take its committables, and make those visible that wait for nothing

@@ -125,7 +125,7 @@ class Release:
 
     def submit(self, output: str, rate: int) -> str:
         """The id of the job of the tests, on a session cluster."""
-        self.rest.answers(partial(self.said, "session"))
+        self.rest.answers(partial(self.said, "session"), 180)
         (pod, *_) = self.pods("session")
         command = ("firesteel", "run", "-m", f"{NAME}:8081", "-d", PROGRAM, output, str(rate))
         return submitted(self.run(pod, *command, container="dispatcher"))

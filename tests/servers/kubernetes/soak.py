@@ -181,7 +181,7 @@ def spark_submit(run: Run) -> str:
     kubernetes = run.kubernetes
     release = run.release(spark=_EXECUTORS)
     with installed(release):
-        release.rest.answers(partial(release.said, "session"))
+        release.rest.answers(partial(release.said, "session"), 180)
         # The chart's own account gives its token to the chart's pods only.
         for words in (
             ("serviceaccount", _SUBMITTED),
