@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ env = MiniCluster.in_process().start().environment(parallelism=1)
 PROGRAM = START + "print(sorted(env.from_collection([1, 2]).map(lambda v: v * 10).execute_and_collect()))\n"
 #: What a shell starts in the background ignores SIGINT, and so do the tests and what they start.
 HEEDS_CTRL_C = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+#: How Python tells of an interrupt that comes while it prints the traceback of the one before.
+DUMP = re.compile(r"^object type name: (\w+)\nobject repr .*\nlost sys\.stderr\n", re.MULTILINE)
 ENDLESS = (
     START
     + """\
@@ -234,9 +237,8 @@ for _name, _numbers in [
             for number in numbers:
                 job.send_signal(number)
             _, said = job.communicate(timeout=patience(50))
-            # Python ends its line by ": " if the last Ctrl-C comes while it waits for its threads at the end,
-            # and says that it has lost sys.stderr if it comes later than that.
-            code, out, last = _told(job.returncode, "", said.removesuffix("lost sys.stderr\n"))
+            # Python ends its line by ": " if the last Ctrl-C comes while it waits for its threads at the end.
+            code, out, last = _told(job.returncode, "", DUMP.sub(r"\1\n", said))
             return code, out, last.removesuffix(": ")
         finally:
             job.kill()
