@@ -8,23 +8,25 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from firesteel.jobmanager.checkpoints.results import RESULT
 from firesteel.jobmanager.checkpoints.storage import METADATA
 from tests.budget import examples, seed_of
-from tests.jobmanager.programs.fault_points import LOCAL_POINTS, POINTS
+from tests.jobmanager.programs.fault_points import LAST_POINTS, LOCAL_POINTS, POINTS
 from tests.jobmanager.programs.sqlite_sink import lines_in, staged_in
 from tests.waiting import patience
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(directory: Path, *dies: str) -> int:
+def run(directory: Path, *options: str) -> int:
     """The exit code of a driver that goes on with the job in ``directory``."""
-    arguments = [str(directory / "checkpoints"), str(directory / "output"), *dies]
+    arguments = [str(directory / "checkpoints"), str(directory / "output"), *options]
     done = subprocess.run(
         [sys.executable, "-m", "tests.jobmanager.programs.killed", *arguments],
         cwd=ROOT,
@@ -36,6 +38,11 @@ def run(directory: Path, *dies: str) -> int:
     )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
+
+
+def stopped(directory: Path, *options: str) -> int:
+    """The same of one whose job is stopped with a savepoint."""
+    return run(directory, "--savepoints", str(directory / "savepoints"), *options)
 
 
 def output(directory: Path) -> list[str]:
@@ -87,7 +94,7 @@ def test_a_driver_killed_at_a_point_loses_and_doubles_nothing(
     tmp_path: Path, point: str, expected: list[str]
 ) -> None:
     """Twice in a row at the point, at other times each; then the job runs to its end."""
-    killed = [run(tmp_path, point, str(count)) for count in (1, 3)]
+    killed = [run(tmp_path, "--dies", point, str(count)) for count in (1, 3)]
     assert killed[0] == -signal.SIGKILL, "the point was passed"
     if killed[-1] != 0:
         assert run(tmp_path) == 0
@@ -105,10 +112,29 @@ def test_a_driver_killed_while_its_job_is_stopped_loses_and_doubles_nothing(
 ) -> None:
     """Nobody knows that it was stopped: who goes on with it goes on from the last checkpoint, with sinks that
     have made visible all that they had, perhaps."""
-    assert run(tmp_path, point, "1", str(tmp_path / "savepoints")) == -signal.SIGKILL, "the point was passed"
+    assert stopped(tmp_path, "--dies", point, "1") == -signal.SIGKILL, "the point was passed"
     assert run(tmp_path) == 0
     assert output(tmp_path) == expected
     assert in_database(tmp_path) == records(expected)
+
+
+@pytest.mark.parametrize("point", LAST_POINTS)
+@pytest.mark.parametrize("start", [run, stopped], ids=["to its end", "stopped"])
+@pytest.mark.row("S-CKPT-17", "S-SINK-01", "S-HA-03")
+def test_a_driver_killed_behind_the_end_of_its_job_is_followed_by_one_that_only_cleans_up(
+    tmp_path: Path, point: str, start: Callable[..., int], expected: list[str]
+) -> None:
+    job_id = "0123456789abcdef" * 2
+    directory = tmp_path / "checkpoints" / job_id
+    assert start(tmp_path, "--job-id", job_id, "--dies", point, "1") == -signal.SIGKILL, "point was passed"
+    assert (directory / "shared").exists()
+    ended = output(tmp_path)
+    assert (ended == expected) is (start is run)
+    assert run(tmp_path, "--job-id", job_id) == 0
+    assert output(tmp_path) == ended
+    assert in_database(tmp_path) == records(ended)
+    assert [path.name for path in directory.iterdir()] == [RESULT]
+    assert not list((tmp_path / "output").rglob(".firesteel-*")), "sinks have removed their journals"
 
 
 def test_a_driver_killed_again_and_again(tmp_path: Path, expected: list[str]) -> None:
@@ -119,7 +145,7 @@ def test_a_driver_killed_again_and_again(tmp_path: Path, expected: list[str]) ->
     for _ in range(examples(6)):
         point, count = chance.choice(list(POINTS | LOCAL_POINTS)), chance.randrange(1, 6)
         deaths.append((point, count))
-        if run(tmp_path, point, str(count)) == 0:
+        if run(tmp_path, "--dies", point, str(count)) == 0:
             break
     else:
         assert run(tmp_path) == 0

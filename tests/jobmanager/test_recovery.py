@@ -444,7 +444,8 @@ def test_of_two_claims_at_once_one_counts(tmp_path: Path) -> None:
 def test_a_driver_that_slept_through_the_end_of_its_job_commits_nothing(tmp_path: Path) -> None:
     old = CheckpointDirectory(str(tmp_path), "job")
     new = CheckpointDirectory(str(tmp_path), "job")
-    new.dispose(b"{}")
+    new.record_end(b"{}")
+    new.dispose()
     with pytest.raises(SupersededError, match="ended"):
         old.check()
 
@@ -463,7 +464,8 @@ def test_of_a_job_that_is_over_only_its_own_files_are_removed(tmp_path: Path) ->
         file.write_text("")
     directory.discard(str(root / "chk-8"))
     assert not (root / "chk-8").exists()
-    directory.dispose(b"{}")
+    directory.record_end(b"{}")
+    directory.dispose()
     assert sorted(file for file in root.rglob("*") if file.is_file()) == sorted(kept)
 
 

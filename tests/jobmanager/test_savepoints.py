@@ -578,17 +578,49 @@ def test_who_stops_a_job_hears_of_it_when_its_end_is_recorded(
     """Else a driver that dies at this moment is followed by one that goes on with the job."""
     job = Job(counts, **{DIRECTORY: str(tmp_path / "checkpoints"), INTERVAL: "1 h"})
     job.give("s", At(1, "a", 1))
-    inner, told = CheckpointDirectory.dispose, []
+    inner, told = CheckpointDirectory.record_end, []
 
-    def dispose(directory: CheckpointDirectory, result: bytes) -> None:
+    def record_end(directory: CheckpointDirectory, result: bytes) -> None:
         told.append(stop.result.done())
         inner(directory, result)
 
-    monkeypatch.setattr(CheckpointDirectory, "dispose", dispose)
+    monkeypatch.setattr(CheckpointDirectory, "record_end", record_end)
     stop = SavepointRequest(str(tmp_path), stop=True)
     job.running.savepoint(stop)
     assert Path(stop.result.result(patience(20))).parent == tmp_path
     assert told == [False]
+    assert job.running.status is S.FINISHED
+
+
+@pytest.mark.parametrize("ends", [S.FINISHED, S.CANCELED, S.FAILED])
+@pytest.mark.row("S-CTRL-05", "S-SINK-01")
+def test_the_last_status_of_a_job_is_seen_when_nothing_is_left_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: S
+) -> None:
+    """Who sees it may read the output: no directory goes away meanwhile. And a driver that dies before the
+    end is recorded is followed by one that goes on: nobody has seen that it ended."""
+    never = {"restart-strategy.type": "none", RETENTION: "NO_EXTERNALIZED_CHECKPOINTS"}
+    job = Job(counts, **{DIRECTORY: str(tmp_path / "checkpoints"), INTERVAL: "1 h", **never})
+    seen: list[S] = []
+    for name in ("record_end", "dispose"):
+        inner = getattr(CheckpointDirectory, name)
+
+        def noted(self: Any, *arguments: Any, inner: Any = inner) -> None:
+            inner(self, *arguments)
+            seen.append(job.running.status)
+
+        monkeypatch.setattr(CheckpointDirectory, name, noted)
+    if ends is S.FINISHED:
+        job.stop(tmp_path)
+    elif ends is S.CANCELED:
+        job.end()
+    else:
+        monkeypatch.setattr(JobSinks, "finish", raising(CommitError("the target is away")))
+        with pytest.raises(JobExecutionError, match="the target is away"):
+            job.stop(tmp_path)
+    before = {S.FINISHED: S.RUNNING, S.CANCELED: S.CANCELLING, S.FAILED: S.FAILING}
+    assert seen == [before[ends]] * 2
+    assert job.running.status is ends
 
 
 @pytest.mark.row("S-SAVE-01")

@@ -141,7 +141,8 @@ def check_fencing(directory: str) -> None:
     with pytest.raises(SupersededError, match="taken this job over"):
         first.check()
     assert first.state_root != second.state_root
-    second.dispose(b"done")
+    second.record_end(b"done")
+    second.dispose()
     with pytest.raises(SupersededError):
         second.check()
 

@@ -15,6 +15,7 @@ from firesteel.common.options import recovery
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmanager.checkpoints.options import (
+    CheckpointOptions,
     ClaimMode,
     checkpoint_options,
     notices,
@@ -82,10 +83,9 @@ def prepare(
             options.directory, str(job_id), keeps_result=recovery.job_id is not None
         )  # from here on older drivers are fenced
         files = StateFiles(directory.state_root)
-        shared = SharedFiles(files, (join(directory.root, "shared") + "/",))
-        coordinator = CheckpointCoordinator(options, directory, shared, clock)
+        coordinator = coordinator_of(options, directory, files, clock)
         if found.job_id is not None:
-            manifest = _take_over(coordinator, directory) or manifest
+            manifest = take_over(coordinator, directory) or manifest
     else:
         files = StateFiles(f"{state_root()}/{job_id}")
         coordinator = CheckpointCoordinator(options, MemoryStorage(files.root), SharedFiles(files), clock)
@@ -119,7 +119,15 @@ def prepare(
     return Prepared(job_id, graph, files, Continuity(coordinator, restarts, beginning))
 
 
-def _take_over(coordinator: CheckpointCoordinator, directory: CheckpointDirectory) -> Manifest | None:
+def coordinator_of(
+    options: CheckpointOptions, directory: CheckpointDirectory, files: StateFiles, clock: Clock
+) -> CheckpointCoordinator:
+    """:param files: where this driver writes its state, in the directory."""
+    shared = SharedFiles(files, (join(directory.root, "shared") + "/",))
+    return CheckpointCoordinator(options, directory, shared, clock)
+
+
+def take_over(coordinator: CheckpointCoordinator, directory: CheckpointDirectory) -> Manifest | None:
     """The newest checkpoint of the job that an earlier driver ran; all of them are this driver's now."""
     checkpoints = recovered(directory)
     for checkpoint in checkpoints:

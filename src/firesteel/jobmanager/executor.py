@@ -31,6 +31,7 @@ from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
+from firesteel.jobmanager.aftermath import clean_up_after
 from firesteel.jobmanager.caches import DataSets, KeptStreams
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
 from firesteel.jobmanager.collecting import Results, collect_parallelism
@@ -289,9 +290,15 @@ class Executor:
         self.platform.prepare(configuration, env.spark, slots)
         if slots and self._runs_in_real_time(configuration, slots):
             options = replace(options, real_time=real_time_options(configuration))
-        job = prepare(
-            configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
-        )
+        try:
+            job = prepare(
+                configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
+            )
+        except JobFinishedBeforeError as e:
+            job_id = e.result.job_id
+            engine = partial(self.platform.engine, job_id, graph.name, script_dir())
+            clean_up_after(JobID(job_id), graph, configuration, clock, engine)
+            raise
         real_time = options.real_time is not None
         said = notices(configuration, job.graph, OF_REAL_TIME if real_time else ())
         for notice in said + (without_effect(configuration) if real_time else []):

@@ -23,6 +23,7 @@ from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.restore import Beginning, Restorer
 from firesteel.jobmanager.checkpoints.results import result_of
 from firesteel.jobmanager.checkpoints.storage import HandedOverError, SupersededError
+from firesteel.jobmanager.closing import close_all
 from firesteel.jobmanager.commits import Patience
 from firesteel.jobmanager.continuity import Continuity
 from firesteel.jobmanager.course import Course, Mover
@@ -227,34 +228,30 @@ class JobMaster:
     def run(self) -> JobOutcome:
         """Run the job to its end; what it asked for in the meantime is answered when this returns."""
         error: BaseException | None = None
+        status = JobStatus.FAILED
         try:
-            self._live()
+            status = self._live()
         except HandedOverError as e:  # the job lives on, elsewhere
-            error = e
-            self._observer.enter(JobStatus.SUSPENDED)
+            error, status = e, JobStatus.SUSPENDED
         except BaseException as e:  # the thread's last stop: whatever it is belongs to the job
             error = e
-            self._fail(e)
+            self._observer.failed(e)
+            if self._observer.status is not JobStatus.INITIALIZING:
+                self._observer.enter(JobStatus.FAILING)
         finally:
             ended_ms = self._clock.now_ms()
             outcome = JobOutcome(
                 self._job_id,
-                self._observer.status,
+                status,
                 ended_ms - self._started_ms,
                 self._course.accumulated.by_name,
                 error,
             )
-            try:
-                self._rescaler.job_ended()
-                self._observer.ended(ended_ms)
-                self._looks.end()
-                self._close(outcome)
-                self._requests.end(_why_not_finished(outcome))
-            finally:
-                self._mailbox.close(outcome)
+            self._end(outcome, ended_ms)
         return outcome
 
-    def _live(self) -> None:
+    def _live(self) -> JobStatus:
+        """What it ends in."""
         self._course.run.sources.open()
         self._observer.enter(JobStatus.CREATED)
         self._observer.enter(JobStatus.RUNNING)
@@ -267,10 +264,12 @@ class JobMaster:
                 elif not self._cancelled.is_set():
                     self._go_back(failed)
                 try:
-                    self._run_to_end()
+                    status = self._run_to_end()
                 finally:
                     self._mover.stop()
-                return
+                if status is JobStatus.FINISHED:
+                    self._sinks.finish(self._clock.now_ms())
+                return status
             except HandedOverError:
                 raise
             except Exception as e:
@@ -278,20 +277,18 @@ class JobMaster:
                 self._await_restart(e)
                 failed = e
 
-    def _run_to_end(self) -> None:
+    def _run_to_end(self) -> JobStatus:
         if not self._cancelled.is_set():
             self._sinks.commit_pending(max(self._course.now_ms, self._clock.now_ms()))
             self._checkpoints.begin(self._clock.now_ms())
         while not self._cancelled.is_set():
             self._mailbox.news.clear()
             if self._requests.serve():
-                self._finish()
-                return
+                return JobStatus.FINISHED
             if self._course.run.state.has_ended:
                 if self._has_saved_the_rest():
                     self._tell_the_rest()
-                    self._finish()
-                    return
+                    return JobStatus.FINISHED
                 self._sleep_until(self._checkpoints.due_ms or 0)
                 continue
             if self._snapshots.is_due(self._mover.least_step_ms):
@@ -302,7 +299,7 @@ class JobMaster:
                 self._went_on()
         self._observer.asked("cancel")
         self._observer.enter(JobStatus.CANCELLING)
-        self._observer.enter(JobStatus.CANCELED)
+        return JobStatus.CANCELED
 
     def _went_on(self) -> None:
         """An epoch of the attempt is committed."""
@@ -312,10 +309,6 @@ class JobMaster:
             self._recovers = False
             self._observer.recovery("processing resumed", f"epoch {self._course.epoch}")
             self._observer.publish()
-
-    def _finish(self) -> None:
-        self._sinks.finish(self._clock.now_ms())
-        self._observer.enter(JobStatus.FINISHED)
 
     def _await_restart(self, error: Exception) -> None:
         """Wait until the job may be tried again; raise ``error`` when the restart strategy says no."""
@@ -333,7 +326,7 @@ class JobMaster:
             self._observer.enter(JobStatus.RESTARTING)
         self._observer.publish()
         self._requests.serve_without_snapshots(_RESTARTED)
-        self._close_all(self._course.run.sources.closing)
+        close_all(self._course.run.sources.closing, self._job_id)
         self._wait_for_restart(self._clock.now_ms() + delay_ms)
 
     def _changes_mode(self, error: Exception) -> bool:
@@ -453,39 +446,36 @@ class JobMaster:
     def _sleep_until(self, instant_ms: int) -> None:
         self._clock.wait_until(instant_ms, self._mailbox.news)
 
-    def _fail(self, error: BaseException) -> None:
-        self._observer.failed(error)
-        if self._observer.status is JobStatus.INITIALIZING:
-            self._observer.enter(JobStatus.FAILED)
-        elif not self._observer.status.is_terminal_state():
-            self._observer.enter(JobStatus.FAILING)
-            self._observer.enter(JobStatus.FAILED)
-
-    def _close(self, outcome: JobOutcome) -> None:
-        clean_up = partial(self._clean_up, outcome)
-        self._close_all([*self._course.run.sources.closing, clean_up, *self._sinks.closing])
+    def _end(self, outcome: JobOutcome, instant_ms: int) -> None:
+        steps: tuple[Callable[[], None], ...] = (
+            self._rescaler.job_ended,
+            self._looks.end,
+            *self._course.run.sources.closing,
+            partial(self._clean_up, outcome),
+            *self._sinks.closing,
+            # Who sees a status that is the last finds it recorded, and nothing moves beside the output any
+            # more. Who has asked the job for something sees that status when the answer comes.
+            partial(self._observer.ended, outcome.status, instant_ms),
+            partial(self._requests.end, _why_not_finished(outcome)),
+            partial(self._mailbox.close, outcome),
+        )
+        close_all(steps, self._job_id)
 
     def _clean_up(self, outcome: JobOutcome) -> None:
         name, status = self._graph.name, outcome.status
         result = result_of(outcome.job_id, name, status, outcome.runtime_ms, self._course.accumulated.by_name)
         try:
-            kept = self._checkpoints.job_ended(status, result)
+            recorded = self._checkpoints.record_end(status, result)
         except (SupersededError, OSError) as e:
             log.warning("nothing of the job is removed: %s", e)
             if isinstance(e, SupersededError):
                 self._requests.end("another driver goes on with it")
             return
-        if kept and status is not JobStatus.SUSPENDED:  # then what is there is another driver's
+        if recorded:  # who dies in between is followed by ``aftermath.py``
+            cleaning_up = self._sinks.cleaning_up if status is JobStatus.FINISHED else []
+            close_all([*cleaning_up, self._checkpoints.dispose], self._job_id)
+        elif status is not JobStatus.SUSPENDED:  # then what is there is another driver's
             self._course.run.state.release()  # what outlives the job are its checkpoints
-        if status is JobStatus.FINISHED:
-            self._close_all(self._sinks.cleaning_up)
-
-    def _close_all(self, closing: list[Callable[[], None]]) -> None:
-        for close in closing:
-            try:
-                close()
-            except BaseException:  # of a user's close()
-                log.exception("closing failed job=%s", self._job_id)
 
 
 class _Moving:

@@ -104,8 +104,11 @@ class JobObserver:
 
         :raises EngineError: it cannot go there from where it is.
         """
+        self._enter(status, self._clock.now_ms())
+        self.publish()
+
+    def _enter(self, status: JobStatus, now_ms: int) -> None:
         self._statuses.to(status)
-        now_ms = self._clock.now_ms()
         executions = self._vertices.executions
         match status:
             case JobStatus.FINISHED:
@@ -118,7 +121,6 @@ class JobObserver:
         times.pop(status, None)  # so that the newest comes last
         self._change(status=status, timestamps=(*times.items(), (status, now_ms)))
         self._tell(StatusChanged(now_ms, status))
-        self.publish()
 
     def attempt_reached(self, state: ExecutionState) -> None:
         """The attempts of all subtasks that have not ended are in ``state``."""
@@ -195,8 +197,11 @@ class JobObserver:
         """Somebody has asked the job for something."""
         self._tell(CommandReceived(self._clock.now_ms(), command))
 
-    def ended(self, now_ms: int) -> None:
-        self._change(ended_ms=now_ms)
+    def ended(self, status: JobStatus, instant_ms: int) -> None:
+        """The job has ended in ``status``, and at that instant there was nothing left to do for it but to
+        clean up."""
+        self._enter(status, instant_ms)
+        self._change(ended_ms=instant_ms)
         self.publish()
 
     # ---- epochs

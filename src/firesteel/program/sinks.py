@@ -335,7 +335,8 @@ class Committer(ABC):
 
     def clean_up(self) -> None:
         """That the job has ended normally is recorded, nobody goes on with it: remove what only such a driver
-        would need. A driver that dies before this leaves it there."""
+        would need. If a driver dies before this, the committer of another one that is started for the job has
+        its last checkpoint ``restore``d and this called, without ``open``."""
 
     def close(self) -> None:
         """Let go of what is open. Called once, however the job ended."""

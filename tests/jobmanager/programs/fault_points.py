@@ -36,6 +36,14 @@ POINTS: dict[str, KillPoint] = {
 LOCAL_POINTS: dict[str, KillPoint] = {"in pre-commit": KillPoint(SqliteSink, "pre_commit", False)}
 
 
+#: Where it is recorded that the job has ended.
+LAST_POINTS: dict[str, KillPoint] = {
+    "after the end is recorded": KillPoint(CheckpointDirectory, "record_end", False),
+    "between the last clean-up of two sinks": KillPoint(_part_store.LocalParts, "remove", False),
+    "after the last clean-up of the sinks": KillPoint(CheckpointDirectory, "dispose", True),
+}
+
+
 def die_at(point: str, count: int) -> None:
     """This process is killed when it passes ``point`` for the ``count``-th time."""
-    connectors.die_at((POINTS | LOCAL_POINTS)[point]._replace(times=count))
+    connectors.die_at((POINTS | LOCAL_POINTS | LAST_POINTS)[point]._replace(times=count))

@@ -1,21 +1,23 @@
 """A job with keyed state, timers, windows, a FileSink and a two-phase SQLite sink each, whose driver kills
 itself at a given point.
 
-    killed.py CHECKPOINTS OUTPUT [POINT COUNT [SAVEPOINTS]]
+    killed.py CHECKPOINTS OUTPUT [--dies POINT COUNT] [--savepoints DIRECTORY] [--job-id ID]
 
 The point is passed for the COUNT-th time when SIGKILL comes. Without one the job runs to its end. With a
-directory for savepoints it is stopped with one when it has begun its files.
+directory for savepoints it is stopped with one when it has begun its files. Without an id it goes on as the
+newest job of its name.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from firesteel.common import Encoder, Types, WatermarkStrategy
+from firesteel.common.options import recovery
 from firesteel.common.time import Time
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
@@ -52,12 +54,13 @@ class Numbers(KeyedProcessFunction):
         yield ctx.get_current_key(), -self.count.value()
 
 
-def main(checkpoints: str, output: str, savepoints: str | None = None) -> None:
+def main(checkpoints: str, output: str, savepoints: str | None, job_id: str | None) -> None:
     env = every_epoch(None, 2, **{
         "execution.checkpointing.dir": checkpoints,
         "execution.checkpointing.num-retained": "2",
         "execution.state-recovery.path": "latest",
         "firesteel.epoch.max-records": "3",  # so that compaction takes files out
+        **({} if job_id is None else {recovery.JOB_ID.key: job_id}),
     })  # fmt: skip
     os.makedirs(output, exist_ok=True)
     splits = [[((f"k{n % 5}", n), n) for n in range(split, 240, 3)] for split in range(3)]
@@ -89,7 +92,13 @@ def main(checkpoints: str, output: str, savepoints: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 3:
-        die_at(sys.argv[3], int(sys.argv[4]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("places", nargs=2)
+    parser.add_argument("--dies", nargs=2)
+    parser.add_argument("--savepoints")
+    parser.add_argument("--job-id")
+    given = parser.parse_args()
+    if given.dies:
+        die_at(given.dies[0], int(given.dies[1]))
     with local_platform():
-        main(*sys.argv[1:3], *sys.argv[5:])
+        main(*given.places, given.savepoints, given.job_id)

@@ -300,24 +300,26 @@ class CheckpointCoordinator:
                     ) from damage
         return None
 
-    def _dispose_claimed(self) -> None:
-        """What the job has begun with goes as its own does, wherever it lies."""
-        if self.shared.claimed:
-            self.shared.delete_claimed()
-            for checkpoint in self.completed.all:
-                self.storage.discard(checkpoint.path)
-
-    def job_ended(self, status: JobStatus, result: JobResult) -> bool:
-        """Remove what must not outlive the job; whether something of it is kept.
+    def record_end(self, status: JobStatus, result: JobResult) -> bool:
+        """Whether nobody goes on with the job from here on; False: its checkpoints are kept, or are another
+        driver's.
 
         :raises SupersededError: nothing of it is this driver's any more.
         """
         if status is JobStatus.SUSPENDED:
-            return True  # it belongs to another driver now
+            return False  # it belongs to another driver now
         self.storage.check()
         keep = self.storage.durable and (self._given_up or status in _KEPT_AFTER[self.options.retention])
         if keep and self.completed.latest is not None:
-            return True
-        self.storage.dispose(encode_result(result))
-        self._dispose_claimed()
-        return False
+            return False
+        self.storage.record_end(encode_result(result))
+        return True
+
+    def dispose(self) -> None:
+        """The end is recorded: remove the checkpoints, and what the job has begun with if that is its own,
+        wherever it lies."""
+        self.storage.dispose()
+        if self.shared.claimed:
+            self.shared.delete_claimed()
+            for checkpoint in self.completed.all:
+                self.storage.discard(checkpoint.path)

@@ -44,6 +44,7 @@ from firesteel.storage.private_files import make_directories
 METADATA: Final = "_metadata"
 _CLAIM: Final = re.compile(r"(\d+)-([0-9a-f]+)")
 _CHECKPOINT: Final = re.compile(r"chk-(\d+)(?:-(\d+))?")
+_OF_JOBS: Final = ("shared", "claims")  # they alone write there
 
 
 class HandedOverError(FiresteelError):
@@ -96,8 +97,11 @@ class CheckpointStorage(Protocol):
     def check(self) -> None:
         """Raises SupersededError when another driver has taken the job over."""
 
-    def dispose(self, result: bytes) -> None:
-        """The job is over: none of its checkpoints is kept. ``result``: what it ended with."""
+    def record_end(self, result: bytes) -> None:
+        """The job is over, and its checkpoints are none any more. ``result``: what it ended with."""
+
+    def dispose(self) -> None:
+        """Remove them; the end is recorded."""
 
 
 class MemoryStorage:
@@ -122,7 +126,9 @@ class MemoryStorage:
 
     def check(self) -> None: ...
 
-    def dispose(self, result: bytes) -> None:
+    def record_end(self, result: bytes) -> None: ...
+
+    def dispose(self) -> None:
         if "://" not in self._state_root:
             shutil.rmtree(self._state_root, ignore_errors=True)
 
@@ -226,16 +232,27 @@ class CheckpointDirectory:
         found = (_CLAIM.fullmatch(name) for name in names)  # not what is just being written
         return [Claim(int(match[1]), match[2]) for match in found if match]
 
-    def dispose(self, result: bytes) -> None:
-        self._storage.write(join(self.root, RESULT), result)  # first: from here on the job has ended
+    def record_end(self, result: bytes) -> None:
+        self._storage.write(join(self.root, RESULT), result)
+
+    def dispose(self) -> None:
         for info in self._storage.list_dir(self.root):
             if info.is_dir and _CHECKPOINT.fullmatch(info.name):
                 remove_manifest(info.path)
-        self._storage.delete_tree(join(self.root, "shared"))  # jobs alone write there
-        self._storage.delete_tree(join(self.root, "claims"))
+        for name in _OF_JOBS:
+            self._storage.delete_tree(join(self.root, name))
         if not self._keeps_result:
             self._storage.delete(join(self.root, RESULT))
             self._storage.delete_empty(self.root)
+
+
+def is_disposed(job_root: str) -> bool:
+    """Whether there is nothing in the directory of a job that a driver would need which goes on with it."""
+    storage, root = resolve(job_root)
+    return not any(
+        info.is_dir and (info.name in _OF_JOBS or _CHECKPOINT.fullmatch(info.name))
+        for info in storage.list_dir(root)
+    )
 
 
 def remove_manifest(path: str) -> None:
