@@ -541,6 +541,26 @@ def test_a_job_with_an_id_goes_on_by_itself(tmp_path: Path) -> None:
     assert files_below(tmp_path) == [f"{ID}/_result"]
 
 
+def test_what_is_left_of_a_job_that_has_ended_goes_with_a_later_start_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The storage goes away when the end is recorded, twice. The job has its result all the same."""
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointDirectory, "dispose", fails)
+        for _ in range(2):
+            with local_platform():
+                assert str(env_with_words(tmp_path).execute("job").get_job_id()) == ID
+            assert list((tmp_path / ID / "shared").rglob("*.run"))
+    assert "what is left of the job is not removed" in caplog.text
+    with local_platform():
+        env_with_words(tmp_path).execute("job")
+    assert files_below(tmp_path) == [f"{ID}/_result"]
+
+
+def fails(*arguments: Any) -> None:
+    raise OSError("the storage is away")
+
+
 def env_with_words(directory: Path) -> Any:
     env = every_epoch(directory, **{JOB: ID})
     counting(env)
