@@ -450,12 +450,12 @@ class JobMaster:
         steps: tuple[Callable[[], None], ...] = (
             self._rescaler.job_ended,
             self._looks.end,
-            *self._course.run.sources.closing,
             partial(self._clean_up, outcome),
-            *self._sinks.closing,
             # Who sees a status that is the last finds it recorded, and nothing moves beside the output any
-            # more. Who has asked the job for something sees that status when the answer comes.
+            # more. Whoever has asked the job for something sees that status when the answer comes.
             partial(self._observer.ended, outcome.status, instant_ms),
+            *self._course.run.sources.closing,
+            *self._sinks.closing,
             partial(self._requests.end, _why_not_finished(outcome)),
             partial(self._mailbox.close, outcome),
         )
