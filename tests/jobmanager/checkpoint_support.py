@@ -55,3 +55,12 @@ def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
 
 def files_below(directory: Path, pattern: str = "*") -> list[str]:
     return sorted(str(p.relative_to(directory)) for p in directory.rglob(pattern) if p.is_file())
+
+
+def raising(error: Exception) -> Any:
+    """What takes the place of a method that fails."""
+
+    def raises(*arguments: Any) -> None:
+        raise error
+
+    return raises

@@ -34,7 +34,15 @@ from firesteel.storage.filesystems import LocalStorage
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.faulty_engine import FaultyEngine
 from firesteel.testing.local_platform import LocalEngine
-from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, Count, env_with, files_below, submit
+from tests.jobmanager.checkpoint_support import (
+    RECOVERY,
+    RETENTION,
+    Count,
+    env_with,
+    files_below,
+    raising,
+    submit,
+)
 from tests.runtime.support import (
     At,
     LiveSource,
@@ -546,7 +554,7 @@ def test_what_is_left_of_a_job_that_has_ended_goes_with_a_later_start_of_it(
 ) -> None:
     """The storage goes away when the end is recorded, twice. The job has its result all the same."""
     with monkeypatch.context() as patch:
-        patch.setattr(CheckpointDirectory, "dispose", fails)
+        patch.setattr(CheckpointDirectory, "dispose", raising(OSError("the storage is away")))
         for _ in range(2):
             with local_platform():
                 assert str(env_with_words(tmp_path).execute("job").get_job_id()) == ID
@@ -555,10 +563,6 @@ def test_what_is_left_of_a_job_that_has_ended_goes_with_a_later_start_of_it(
     with local_platform():
         env_with_words(tmp_path).execute("job")
     assert files_below(tmp_path) == [f"{ID}/_result"]
-
-
-def fails(*arguments: Any) -> None:
-    raise OSError("the storage is away")
 
 
 def env_with_words(directory: Path) -> Any:

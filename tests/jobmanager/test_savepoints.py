@@ -49,6 +49,7 @@ from tests.jobmanager.checkpoint_support import (
     RETENTION,
     Count,
     env_with,
+    raising,
     submit,
 )
 from tests.jobmanager.test_recovery import FIXED
@@ -562,13 +563,6 @@ def test_who_drains_a_job_that_is_cancelled_meanwhile_hears_that(
     job.end()
     with pytest.raises(JobExecutionError, match=r"not stopped with a savepoint: it is CANCELED$"):
         stop.result(patience(10))
-
-
-def raising(error: Exception) -> Any:
-    def raises(*arguments: Any) -> None:
-        raise error
-
-    return raises
 
 
 @pytest.mark.row("S-SAVE-01")

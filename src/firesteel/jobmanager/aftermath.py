@@ -38,34 +38,23 @@ def clean_up_after(
     engine: Callable[[], EpochEngine],
 ) -> None:
     """The job has finished and its result is kept; what cannot be removed is logged."""
-    directory = checkpoint_options(configuration, batch=graph.batch).directory
-    if directory is None:
+    options = checkpoint_options(configuration, batch=graph.batch)
+    if options.directory is None:
         return
     try:
-        if not is_disposed(join(directory, str(job_id))):
-            log.warning("the job has ended, and its driver has left files, which are removed job=%s", job_id)
-            _clean_up(job_id, directory, graph, configuration, clock, engine)
+        if is_disposed(join(options.directory, str(job_id))):
+            return
+        log.warning("the job has ended, and its driver has left files, which are removed job=%s", job_id)
+        directory = CheckpointDirectory(options.directory, str(job_id), keeps_result=True)
+        files = StateFiles(directory.state_root)
+        coordinator = coordinator_of(options, directory, files, clock)
+        manifest = take_over(coordinator, directory)
+        if manifest is not None:
+            if recovery_options(configuration).untrusted:
+                require_plain(manifest, files)
+            sinks = JobSinks(graph, str(job_id), Patience(clock, threading.Event()), engine().do)
+            sinks.resume(manifest.sinks)
+            close_all([*sinks.cleaning_up, *sinks.closing], job_id)
+        coordinator.dispose()
     except Exception as error:  # the job has its result, whatever becomes of the rest
         log.warning("what is left of the job is not removed job=%s: %s", job_id, error)
-
-
-def _clean_up(
-    job_id: JobID,
-    where: str,
-    graph: JobGraph,
-    configuration: Configuration,
-    clock: Clock,
-    engine: Callable[[], EpochEngine],
-) -> None:
-    directory = CheckpointDirectory(where, str(job_id), keeps_result=True)
-    files = StateFiles(directory.state_root)
-    options = checkpoint_options(configuration, batch=graph.batch)
-    coordinator = coordinator_of(options, directory, files, clock)
-    manifest = take_over(coordinator, directory)
-    if manifest is not None:
-        if recovery_options(configuration).untrusted:
-            require_plain(manifest, files)
-        sinks = JobSinks(graph, str(job_id), Patience(clock, threading.Event()), engine().do)
-        sinks.resume(manifest.sinks)
-        close_all([*sinks.cleaning_up, *sinks.closing], job_id)
-    coordinator.dispose()

@@ -1,4 +1,4 @@
-"""The last steps of a job: each is done, whatever has become of those before it."""
+"""The last steps of a job or of one of its attempts: each is done, whatever has become of those before it."""
 
 from __future__ import annotations
 
